@@ -1,0 +1,8 @@
+#include <iostream>
+
+#include "app/version.hpp"
+
+int main() {
+  std::cout << motley::app::version_text() << '\n';
+  return 0;
+}
