@@ -1,7 +1,7 @@
 # Sets what every test has: its limit, its share of the machine, how it says "skipped" (exit code 77), its labels.
-function(motley_set_test_properties test timeout processors labels)
+function(motley_set_test_properties test timeout processors labels environment)
   set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${processors} LABELS "${labels}"
-    SKIP_RETURN_CODE 77 ENVIRONMENT "${MOTLEY_TEST_ENVIRONMENT}")
+    SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}")
   if("gpu" IN_LIST labels)
     set_tests_properties(${test} PROPERTIES RESOURCE_LOCK gpu)
   endif()
@@ -34,12 +34,12 @@ function(motley_add_test source)
     target_link_libraries(${target} PRIVATE motley_mpi_test_main)
     foreach(np IN LISTS T_NP)
       add_test(NAME ${name}.np${np} COMMAND ${MOTLEY_LAUNCHER} ${np} $<TARGET_FILE:${target}>)
-      motley_set_test_properties(${name}.np${np} ${T_TIMEOUT} ${np} "mpi;${T_LABELS}")
+      motley_set_test_properties(${name}.np${np} ${T_TIMEOUT} ${np} "mpi;${T_LABELS}" "${MOTLEY_MPI_TEST_ENVIRONMENT}")
     endforeach()
   else()
     target_link_libraries(${target} PRIVATE motley_test_main)
     add_test(NAME ${name} COMMAND ${target})
-    motley_set_test_properties(${name} ${T_TIMEOUT} 1 "unit;${T_LABELS}")
+    motley_set_test_properties(${name} ${T_TIMEOUT} 1 "unit;${T_LABELS}" "${MOTLEY_TEST_ENVIRONMENT}")
   endif()
 endfunction()
 
@@ -73,5 +73,5 @@ function(motley_add_script_test script)
     COMMAND ${CMAKE_COMMAND} -E env MOTLEY=$<TARGET_FILE:motley> MOTLEY_BUILD_DIR=${PROJECT_BINARY_DIR}
       MOTLEY_SOURCE_DIR=${PROJECT_SOURCE_DIR} MOTLEY_LAUNCH=${MOTLEY_LAUNCHER}
       ${PROJECT_SOURCE_DIR}/tests/in_scratch.sh ${interpreter} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${T_ARGS})
-  motley_set_test_properties(${T_NAME} ${T_TIMEOUT} ${T_PROCESSORS} "${T_LABELS}")
+  motley_set_test_properties(${T_NAME} ${T_TIMEOUT} ${T_PROCESSORS} "${T_LABELS}" "${MOTLEY_MPI_TEST_ENVIRONMENT}")
 endfunction()
