@@ -30,6 +30,7 @@ function(motley_add_test source)
 
   add_executable(${target} ${source})
   target_link_libraries(${target} PRIVATE motley_warnings motley_cpu_guard motley_cpu_target ${T_LINK})
+  target_precompile_headers(${target} REUSE_FROM motley_test_main)
   if(T_NP)
     target_link_libraries(${target} PRIVATE motley_mpi_test_main)
     foreach(np IN LISTS T_NP)
