@@ -136,13 +136,14 @@ template <class T>
 void LinearOperator<T>::backward_weight(Exec const& exec,
                                         View2<T const> x,
                                         View2<T const> dy,
-                                        View2<A> dweight) {
+                                        View2<A> dweight,
+                                        Accumulate accumulate) {
   std::int64_t const rows = row_count(x);
   expect_rows(rows);
   expect_shape(x, {rows, spec_.in});
   expect_shape(dy, {rows, spec_.out});
   expect_shape(dweight, weight_shape());
-  backend_->backward_weight(exec, x, dy, dweight);
+  backend_->backward_weight(exec, x, dy, dweight, accumulate);
 }
 
 template class LinearOperator<float>;

@@ -128,8 +128,13 @@ class LinearOperator {
   /// dx (+)= dy Wᵀ. dy [R, C] -> dx [R, K].
   void backward_input(Exec const& exec, View2<T const> dy, View2<T> dx, Accumulate accumulate);
 
-  /// dweight += xᵀ dy, in the order the weight is stored. x [R, K], dy [R, C].
-  void backward_weight(Exec const& exec, View2<T const> x, View2<T const> dy, View2<A> dweight);
+  /// dweight (+)= xᵀ dy, in the order the weight is stored. x [R, K], dy [R, C]. The first product
+  /// of a step may write (`Accumulate::no`): that saves a pass of zeros over all gradients.
+  void backward_weight(Exec const& exec,
+                       View2<T const> x,
+                       View2<T const> dy,
+                       View2<A> dweight,
+                       Accumulate accumulate = Accumulate::yes);
 
  private:
   [[nodiscard]] Shape weight_shape() const;

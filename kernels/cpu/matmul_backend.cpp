@@ -110,7 +110,8 @@ class PortableLinear final : public LinearBackend<T> {
   void backward_weight(Exec const& exec,
                        View2<T const> x,
                        View2<T const> dy,
-                       View2<A> dweight) override {
+                       View2<A> dweight,
+                       Accumulate accumulate) override {
     bool const is_out_in = spec_.order == WeightOrder::out_in;
     View2<T const> const left = is_out_in ? dy : x;
     View2<T const> const right = is_out_in ? x : dy;
@@ -118,7 +119,10 @@ class PortableLinear final : public LinearBackend<T> {
                 {rows(dweight), static_cast<std::int64_t>(dweight.extent(1)), rows(x)},
                 transposed(left),
                 plain(right),
-                [=](std::int64_t i, std::int64_t j, A sum) { dweight(i, j) += sum; });
+                [=](std::int64_t i, std::int64_t j, A sum) {
+                  if (accumulate == Accumulate::yes) sum += dweight(i, j);
+                  dweight(i, j) = sum;
+                });
   }
 
  private:

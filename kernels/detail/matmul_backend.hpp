@@ -34,7 +34,8 @@ class LinearBackend {
   virtual void backward_weight(Exec const& exec,
                                View2<T const> x,
                                View2<T const> dy,
-                               View2<A> dweight) = 0;
+                               View2<A> dweight,
+                               Accumulate accumulate) = 0;
 };
 
 /// The products of one device: makes operators and owns what they share.

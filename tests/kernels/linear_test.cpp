@@ -86,5 +86,27 @@ TYPED_TEST(LinearTest, forward_equals_the_reference_for_odd_sizes) {
   }
 }
 
+TYPED_TEST(LinearTest, weight_gradient_overwrites_or_accumulates) {
+  using T = TypeParam;
+  Sizes const s{33, 65, 130};
+  for (WeightOrder const order : orders) {
+    Linear<T> linear{order, s};
+    bool const is_out_in = order == WeightOrder::out_in;
+    std::int64_t const rows = is_out_in ? s.out : s.in;
+    std::int64_t const columns = is_out_in ? s.in : s.out;
+    Matrix expected = reference::multiply(reference::transpose(reference::matrix_of(linear.x)),
+                                          reference::matrix_of(linear.dy));
+    if (is_out_in) expected = reference::transpose(expected);
+    auto const dweight = random_view<Accumulator<T>>("dweight", rows, columns, 9, 0);
+    linear.product->backward_weight(linear.exec, linear.x, linear.dy, dweight, Accumulate::no);
+    linear.exec.fence("motley::tests::LinearTest::fence");
+    EXPECT_TRUE(is_close("once", values_of(dweight), expected.values, {dtype_of<T>, s.rows}));
+    linear.product->backward_weight(linear.exec, linear.x, linear.dy, dweight, Accumulate::yes);
+    linear.exec.fence("motley::tests::LinearTest::fence");
+    for (double& value : expected.values) value *= 2;
+    EXPECT_TRUE(is_close("twice", values_of(dweight), expected.values, {dtype_of<T>, s.rows}));
+  }
+}
+
 }  // namespace
 }  // namespace motley::kernels
