@@ -25,7 +25,7 @@ class RankTaggedResults final : public testing::EmptyTestEventListener {
   void OnTestEnd(testing::TestInfo const& info) override {
     if (info.result()->Failed()) {
       std::cout << "[rank " << rank_ << "] failed: " << info.test_suite_name() << '.' << info.name()
-                << std::endl;
+                << '\n';
     }
   }
 

@@ -14,7 +14,9 @@ TEST(RuntimeTest, every_rank_of_the_launcher_is_counted) {
   int one = 1;
   int size = 0;
   MOTLEY_MPI_CHECK(MPI_Allreduce(&one, &size, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-  EXPECT_EQ(size, std::stoi(std::getenv("OMPI_COMM_WORLD_SIZE")));
+  char const* const launched = std::getenv("OMPI_COMM_WORLD_SIZE");
+  ASSERT_NE(launched, nullptr);
+  EXPECT_EQ(size, std::stoi(launched));
 }
 
 TEST(RuntimeTest, a_wrong_root_throws_device_error_with_the_call) {
