@@ -31,6 +31,48 @@ using HostView1 = Kokkos::View<T*, Kokkos::LayoutRight, Kokkos::HostSpace>;
 template <class T>
 using HostView2 = Kokkos::View<T**, Kokkos::LayoutRight, Kokkos::HostSpace>;
 
+namespace detail {
+/// Views of a counting arena have no memory, and null must not be moved.
+template <class T>
+[[nodiscard]] T* moved(T* data, std::int64_t elements) {
+  return data == nullptr ? nullptr : data + elements;
+}
+}  // namespace detail
+
+/// `rows` by `columns` elements of a flat view, from element `first` on, as a matrix.
+template <class T>
+[[nodiscard]] View2<T> matrix_of(View1<T> const& flat,
+                                 std::int64_t first,
+                                 std::int64_t rows,
+                                 std::int64_t columns) {
+  MOTLEY_EXPECT(first >= 0 && first + rows * columns <= static_cast<std::int64_t>(flat.extent(0)));
+  return View2<T>{detail::moved(flat.data(), first),
+                  static_cast<std::size_t>(rows),
+                  static_cast<std::size_t>(columns)};
+}
+
+/// `count` elements of a flat view, from element `first` on.
+template <class T>
+[[nodiscard]] View1<T> part_of(View1<T> const& flat, std::int64_t first, std::int64_t count) {
+  MOTLEY_EXPECT(first >= 0 && first + count <= static_cast<std::int64_t>(flat.extent(0)));
+  return View1<T>{detail::moved(flat.data(), first), static_cast<std::size_t>(count)};
+}
+
+/// `rows` rows of a matrix, from row `first` on.
+template <class T>
+[[nodiscard]] View2<T> rows_of(View2<T> const& matrix, std::int64_t first, std::int64_t rows) {
+  MOTLEY_EXPECT(first >= 0 && first + rows <= static_cast<std::int64_t>(matrix.extent(0)));
+  return View2<T>{detail::moved(matrix.data(), first * static_cast<std::int64_t>(matrix.extent(1))),
+                  static_cast<std::size_t>(rows),
+                  matrix.extent(1)};
+}
+
+/// All elements of a matrix whose rows follow each other without a gap.
+template <class T>
+[[nodiscard]] View1<T> flat_of(View2<T> const& matrix) {
+  return View1<T>{matrix.data(), matrix.extent(0) * matrix.extent(1)};
+}
+
 /// Extents of a view as a Shape.
 template <class View>
 [[nodiscard]] Shape shape_of(View const& view) {

@@ -11,88 +11,90 @@ namespace {
 /// Source   Radford et al. 2019, section 2.3, and the released code (initializer_range 0.02)
 constexpr double weight_std = 0.02;
 
+/// Lists tensors; GPT-2's biases are left out of other families.
 class TensorList {
  public:
   explicit TensorList(ModelSpec const& spec) : spec_{spec} {}
 
-  void split_matrix(std::string name, std::int64_t rows, std::int64_t columns, double std_dev) {
-    list_.push_back({std::move(name),
-                     {rows, columns},
-                     true,
-                     true,
-                     InitKind::normal,
-                     std_dev,
-                     GradientShare::equal});
+  /// The tensors that follow are of this place; of a layer, their names get its prefix.
+  void enter(Place place, std::int64_t layer = -1) {
+    place_ = place;
+    layer_ = layer;
   }
-  void whole_matrix(std::string name, std::int64_t rows, std::int64_t columns) {
-    list_.push_back({std::move(name),
-                     {rows, columns},
-                     false,
-                     true,
-                     InitKind::normal,
-                     weight_std,
-                     GradientShare::partial});
+  LogicalTensor& matrix(std::string_view name, Shape shape, Split split) {
+    LogicalTensor& tensor = add(name, shape);
+    tensor.split = split;
+    tensor.init = InitKind::normal;
+    tensor.init_std = weight_std;
+    tensor.gradient = split == Split::none ? GradientShare::partial : GradientShare::equal;
+    return tensor;
   }
-  void split_bias(std::string name, std::int64_t size) {
-    if (!has_bias()) return;
-    list_.push_back(
-        {std::move(name), {size}, true, false, InitKind::zeros, 0.0, GradientShare::equal});
+  /// A weight whose product is added to the residual stream.
+  void residual_matrix(std::string_view name, std::int64_t rows, Split split) {
+    // The stream sums 2 L branches; their last weights start smaller by the root of that.
+    // Source   Radford et al. 2019, section 2.3
+    double const branches = 2.0 * static_cast<double>(spec_.n_layers);
+    matrix(name, {rows, spec_.hidden}, split).init_std = weight_std / std::sqrt(branches);
+  }
+  void split_bias(std::string_view name, std::int64_t size, Split split, bool joins = false) {
+    if (spec_.family != Family::gpt2) return;
+    LogicalTensor& tensor = add(name, {size});
+    tensor.split = split;
+    tensor.joins_previous = joins;
   }
   /// A bias behind the sum over the group: whole on every rank.
-  void whole_bias(std::string name) {
-    if (!has_bias()) return;
-    list_.push_back({std::move(name),
-                     {spec_.hidden},
-                     false,
-                     false,
-                     InitKind::zeros,
-                     0.0,
-                     GradientShare::partial});
+  void whole_bias(std::string_view name) {
+    if (spec_.family != Family::gpt2) return;
+    add(name, {spec_.hidden}).gradient = GradientShare::partial;
   }
   void norm(std::string const& name) {
-    list_.push_back({name + ".weight",
-                     {spec_.hidden},
-                     false,
-                     false,
-                     InitKind::ones,
-                     0.0,
-                     GradientShare::partial});
+    LogicalTensor& weight = add(name + ".weight", {spec_.hidden});
+    weight.init = InitKind::ones;
+    weight.gradient = GradientShare::partial;
     whole_bias(name + ".bias");
   }
   [[nodiscard]] std::vector<LogicalTensor> take() { return std::move(list_); }
 
  private:
-  [[nodiscard]] bool has_bias() const { return spec_.family == Family::gpt2; }
+  LogicalTensor& add(std::string_view name, Shape shape) {
+    LogicalTensor tensor;
+    tensor.name = place_ == Place::layer ? layer_tensor_name(layer_, name) : std::string{name};
+    tensor.shape = shape;
+    tensor.place = place_;
+    tensor.layer = layer_;
+    return list_.emplace_back(std::move(tensor));
+  }
 
   ModelSpec const& spec_;
+  Place place_ = Place::embedding;
+  std::int64_t layer_ = -1;
   std::vector<LogicalTensor> list_;
 };
 
-void add_attention(ModelSpec const& spec, std::int64_t layer, double residual_std, TensorList& to) {
-  auto const name = [&](std::string_view rest) { return layer_tensor_name(layer, rest); };
+void add_attention(ModelSpec const& spec, TensorList& to) {
   std::int64_t const q_width = spec.heads * spec.head_width();
   std::int64_t const kv_width = spec.kv_heads * spec.head_width();
-  to.norm(name("norm1"));
-  to.split_matrix(name("attention.q.weight"), q_width, spec.hidden, weight_std);
-  to.split_matrix(name("attention.k.weight"), kv_width, spec.hidden, weight_std);
-  to.split_matrix(name("attention.v.weight"), kv_width, spec.hidden, weight_std);
-  to.split_bias(name("attention.q.bias"), q_width);
-  to.split_bias(name("attention.k.bias"), kv_width);
-  to.split_bias(name("attention.v.bias"), kv_width);
-  to.split_matrix(name("attention.output.weight"), q_width, spec.hidden, residual_std);
-  to.whole_bias(name("attention.output.bias"));
+  Shape const kv_shape{kv_width, spec.hidden};
+  to.norm("norm1");
+  to.matrix("attention.q.weight", {q_width, spec.hidden}, Split::query_heads);
+  to.matrix("attention.k.weight", kv_shape, Split::kv_heads).joins_previous = true;
+  to.matrix("attention.v.weight", kv_shape, Split::kv_heads).joins_previous = true;
+  to.split_bias("attention.q.bias", q_width, Split::query_heads);
+  to.split_bias("attention.k.bias", kv_width, Split::kv_heads, true);
+  to.split_bias("attention.v.bias", kv_width, Split::kv_heads, true);
+  to.residual_matrix("attention.output.weight", q_width, Split::query_heads);
+  to.whole_bias("attention.output.bias");
 }
 
-void add_mlp(ModelSpec const& spec, std::int64_t layer, double residual_std, TensorList& to) {
-  auto const name = [&](std::string_view rest) { return layer_tensor_name(layer, rest); };
-  to.norm(name("norm2"));
-  if (spec.family == Family::llama) {
-    to.split_matrix(name("mlp.gate.weight"), spec.ffn, spec.hidden, weight_std);
-  }
-  to.split_matrix(name("mlp.up.weight"), spec.ffn, spec.hidden, weight_std);
-  to.split_bias(name("mlp.up.bias"), spec.ffn);
-  to.split_matrix(name("mlp.down.weight"), spec.ffn, spec.hidden, residual_std);
-  to.whole_bias(name("mlp.down.bias"));
+void add_mlp(ModelSpec const& spec, TensorList& to) {
+  bool const has_gate = spec.family == Family::llama;
+  Shape const shape{spec.ffn, spec.hidden};
+  to.norm("norm2");
+  if (has_gate) to.matrix("mlp.gate.weight", shape, Split::mlp_columns);
+  to.matrix("mlp.up.weight", shape, Split::mlp_columns).joins_previous = has_gate;
+  to.split_bias("mlp.up.bias", spec.ffn, Split::mlp_columns);
+  to.residual_matrix("mlp.down.weight", spec.ffn, Split::mlp_columns);
+  to.whole_bias("mlp.down.bias");
 }
 
 }  // namespace
@@ -103,20 +105,21 @@ std::string layer_tensor_name(std::int64_t layer, std::string_view rest) {
 }
 
 std::vector<LogicalTensor> logical_tensors(ModelSpec const& spec) {
-  // The residual stream sums 2 L branches; their last weights start smaller by the root of that.
-  // Source   Radford et al. 2019, section 2.3
-  double const residual_std = weight_std / std::sqrt(2.0 * static_cast<double>(spec.n_layers));
+  Shape const vocab_shape{spec.vocab, spec.hidden};
   TensorList list{spec};
-  list.split_matrix("embedding.tokens.weight", spec.vocab, spec.hidden, weight_std);
+  list.enter(Place::embedding);
+  list.matrix("embedding.tokens.weight", vocab_shape, Split::vocab_rows);
   if (spec.family == Family::gpt2) {
-    list.whole_matrix("embedding.positions.weight", spec.seq_length, spec.hidden);
+    list.matrix("embedding.positions.weight", {spec.seq_length, spec.hidden}, Split::none);
   }
   for (std::int64_t layer = 0; layer < spec.n_layers; ++layer) {
-    add_attention(spec, layer, residual_std, list);
-    add_mlp(spec, layer, residual_std, list);
+    list.enter(Place::layer, layer);
+    add_attention(spec, list);
+    add_mlp(spec, list);
   }
+  list.enter(Place::head);
   list.norm("final_norm");
-  if (!spec.tied) list.split_matrix("head.weight", spec.vocab, spec.hidden, weight_std);
+  if (!spec.tied) list.matrix("head.weight", vocab_shape, Split::vocab_rows);
   return list.take();
 }
 

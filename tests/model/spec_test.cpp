@@ -141,7 +141,7 @@ TEST(LogicalTensorsTest, llama_has_grouped_heads_no_biases_and_its_own_head) {
 
 TEST(LogicalTensorsTest, only_matrices_decay) {
   for (LogicalTensor const& tensor : logical_tensors(preset("gpt2-124m"))) {
-    EXPECT_EQ(tensor.decays, tensor.shape.order() == 2) << tensor.name;
+    EXPECT_EQ(tensor.decays(), tensor.shape.order() == 2) << tensor.name;
   }
 }
 
