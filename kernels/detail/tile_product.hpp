@@ -1,0 +1,245 @@
+#pragma once
+
+// The matrix product of ours: C [M, N] (+)= A [M, K] · B [K, N] by one thread, on operands that fit
+// the caches. It serves fp64, CPUs for which oneDNN has nothing better, and the attention tiles.
+//
+//   std::vector<float> packed(packed_right_count<float>(k, n));
+//   pack_right(k, n, Strided{b, ldb}, packed.data());                      // b may be bf16
+//   multiply_tile({m, n, k}, row_major(a, lda), right_panels(packed.data(), k), c, ldc,
+//                 Accumulate::no);
+//
+// The caller owns all memory, chooses tiles and calls from its own parallel loop. A value of C is a
+// sum over k in order, whatever M and N of the tile are, so results do not depend on how C was cut;
+// a caller that cuts K adds one such sum per piece.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/linear.hpp"
+
+namespace motley::kernels::detail {
+
+#if defined(__AVX512F__)
+inline constexpr std::size_t vector_bytes = 64;
+inline constexpr int register_rows = 14;  // 28 of 32 registers hold sums
+#else
+inline constexpr std::size_t vector_bytes = 32;
+inline constexpr int register_rows = 6;  // 12 of 16 registers hold sums
+#endif
+
+/// Sizes of the part of C that one pass over K keeps in registers: `rows` by `columns`.
+template <class S>
+struct RegisterTile {
+  static constexpr int lanes = static_cast<int>(vector_bytes / sizeof(S));
+  static constexpr int vectors = 2;
+  static constexpr int rows = register_rows;
+  static constexpr int columns = lanes * vectors;
+};
+
+/// Matrix whose element (i, j) is data[i * row_stride + j * column_stride].
+template <class T>
+struct Strided {
+  T* data;
+  std::int64_t row_stride;
+  std::int64_t column_stride = 1;
+};
+template <class T>
+Strided(T*, std::int64_t) -> Strided<T>;
+template <class T>
+Strided(T*, std::int64_t, std::int64_t) -> Strided<T>;
+
+/// Left operand: its rows in panels of RegisterTile<S>::rows. Made by `row_major` or
+/// `left_panels`.
+template <class S>
+struct LeftPanels {
+  S const* data;
+  std::int64_t panel_stride;
+  std::int64_t row_stride;     ///< between rows of a panel
+  std::int64_t column_stride;  ///< between steps of k
+};
+
+/// A left operand that lies row by row and needs no packing.
+template <class S>
+[[nodiscard]] LeftPanels<S> row_major(S const* a, std::int64_t row_stride) {
+  return {a, RegisterTile<S>::rows * row_stride, row_stride, 1};
+}
+
+/// What `pack_left` made of a [m, k].
+template <class S>
+[[nodiscard]] LeftPanels<S> left_panels(S const* packed, std::int64_t k) {
+  return {packed, RegisterTile<S>::rows * k, 1, RegisterTile<S>::rows};
+}
+
+/// Right operand: its columns in panels of RegisterTile<S>::columns, each [k, columns].
+template <class S>
+struct RightPanels {
+  S const* data;
+  std::int64_t panel_stride;
+
+  /// The same columns from row `begin` of K on.
+  [[nodiscard]] RightPanels from_row(std::int64_t begin) const {
+    return {data + begin * RegisterTile<S>::columns, panel_stride};
+  }
+  /// The same rows from column `begin` on, a multiple of RegisterTile<S>::columns.
+  [[nodiscard]] RightPanels from_column(std::int64_t begin) const {
+    return {data + begin / RegisterTile<S>::columns * panel_stride, panel_stride};
+  }
+};
+
+/// What `pack_right` made of b [k, n].
+template <class S>
+[[nodiscard]] RightPanels<S> right_panels(S const* packed, std::int64_t k) {
+  return {packed, RegisterTile<S>::columns * k};
+}
+
+/// Elements that `pack_left` writes for [m, k].
+template <class S>
+[[nodiscard]] constexpr std::int64_t packed_left_count(std::int64_t m, std::int64_t k) {
+  constexpr std::int64_t rows = RegisterTile<S>::rows;
+  return (m + rows - 1) / rows * rows * k;
+}
+
+/// Elements that `pack_right` writes for [k, n].
+template <class S>
+[[nodiscard]] constexpr std::int64_t packed_right_count(std::int64_t k, std::int64_t n) {
+  constexpr std::int64_t columns = RegisterTile<S>::columns;
+  return (n + columns - 1) / columns * columns * k;
+}
+
+/// Copies one panel: packed[l * width + i] = a(i, l) for i < count and 0 up to width.
+template <int Width, class S, class T>
+void pack_panel(std::int64_t count, std::int64_t k, Strided<T const> a, S* packed) {
+  if (count == Width && a.row_stride == 1) {
+    for (std::int64_t l = 0; l < k; ++l) {
+      T const* const from = a.data + l * a.column_stride;
+      for (int i = 0; i < Width; ++i) packed[l * Width + i] = static_cast<S>(from[i]);
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < Width; ++i) {
+    T const* const from = a.data + i * a.row_stride;
+    for (std::int64_t l = 0; l < k; ++l) {
+      packed[l * Width + i] = i < count ? static_cast<S>(from[l * a.column_stride]) : S{0};
+    }
+  }
+}
+
+/// Packs a left operand, widening it to S. Worth it where rows are not contiguous in k, or where
+/// the element type is not S.
+///
+/// Shapes   a [m, k] -> packed [packed_left_count<S>(m, k)]
+template <class S, class T>
+void pack_left(std::int64_t m, std::int64_t k, Strided<T> a, S* packed) {
+  constexpr int rows = RegisterTile<S>::rows;
+  for (std::int64_t i = 0; i < m; i += rows) {
+    Strided<T const> const panel{a.data + i * a.row_stride, a.row_stride, a.column_stride};
+    pack_panel<rows>(std::min<std::int64_t>(rows, m - i), k, panel, packed + i * k);
+  }
+}
+
+/// Packs a right operand, widening it to S.
+///
+/// Shapes   b [k, n] -> packed [packed_right_count<S>(k, n)]
+template <class S, class T>
+void pack_right(std::int64_t k, std::int64_t n, Strided<T> b, S* packed) {
+  constexpr int columns = RegisterTile<S>::columns;
+  for (std::int64_t j = 0; j < n; j += columns) {
+    Strided<T const> const panel{b.data + j * b.column_stride, b.column_stride, b.row_stride};
+    pack_panel<columns>(std::min<std::int64_t>(columns, n - j), k, panel, packed + j * k);
+  }
+}
+
+/// C's register tile: Rows by RegisterTile<S>::columns, all of which are stored.
+template <class S, int Rows>
+void multiply_registers(
+    std::int64_t k, LeftPanels<S> a, S const* b, Strided<S> c, Accumulate accumulate) {
+  using Tile = RegisterTile<S>;
+  using Vector [[gnu::vector_size(vector_bytes)]] = S;
+  // As Vector, but allowed at any address and over plain arrays of S.
+  using Loose [[gnu::vector_size(vector_bytes), gnu::aligned(alignof(S)), gnu::may_alias]] = S;
+
+  Vector sum[Rows][Tile::vectors] = {};
+  S const* left = a.data;
+  for (std::int64_t l = 0; l < k; ++l) {
+    Vector right[Tile::vectors];
+#pragma GCC unroll 16
+    for (int j = 0; j < Tile::vectors; ++j) {
+      right[j] = *reinterpret_cast<Loose const*>(b + j * Tile::lanes);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+      for (int j = 0; j < Tile::vectors; ++j) sum[i][j] += left[i * a.row_stride] * right[j];
+    }
+    left += a.column_stride;
+    b += Tile::columns;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+    for (int j = 0; j < Tile::vectors; ++j) {
+      auto* const to = reinterpret_cast<Loose*>(c.data + i * c.row_stride + j * Tile::lanes);
+      *to = accumulate == Accumulate::yes ? *to + sum[i][j] : sum[i][j];
+    }
+  }
+}
+
+template <class S>
+using RegisterKernel = void (*)(std::int64_t, LeftPanels<S>, S const*, Strided<S>, Accumulate);
+
+/// register_kernel<S>[i] computes i + 1 rows.
+template <class S, class Rows = std::make_integer_sequence<int, RegisterTile<S>::rows>>
+inline constexpr std::array<RegisterKernel<S>, 0> register_kernels{};
+template <class S, int... Rows>
+inline constexpr std::array<RegisterKernel<S>, sizeof...(Rows)>
+    register_kernels<S, std::integer_sequence<int, Rows...>>{multiply_registers<S, Rows + 1>...};
+
+/// Extents of one product.
+struct TileShape {
+  std::int64_t m, n, k;
+};
+
+/// C (+)= A · B on one thread.
+///
+/// Shapes   a [m, k], b [k, n] -> c [m, n], rows `row_stride` apart; c overlaps neither
+/// Types    S float or double
+/// Cost     2 m n k flop; fast while a register panel of b (k times 64 or 128 bytes) stays in the
+///          first cache and a in the second: cut k at about 256 and m at about 128
+template <class S>
+void multiply_tile(TileShape shape,
+                   LeftPanels<S> a,
+                   RightPanels<S> b,
+                   S* c,
+                   std::int64_t row_stride,
+                   Accumulate accumulate) {
+  using Tile = RegisterTile<S>;
+  for (std::int64_t j = 0; j < shape.n; j += Tile::columns) {
+    S const* const right = b.from_column(j).data;
+    std::int64_t const columns = std::min<std::int64_t>(Tile::columns, shape.n - j);
+    for (std::int64_t i = 0; i < shape.m; i += Tile::rows) {
+      std::int64_t const rows = std::min<std::int64_t>(Tile::rows, shape.m - i);
+      RegisterKernel<S> const kernel = register_kernels<S>[static_cast<std::size_t>(rows - 1)];
+      LeftPanels<S> left = a;
+      left.data += i / Tile::rows * a.panel_stride;
+      S* const to = c + i * row_stride + j;
+      if (columns == Tile::columns) {
+        kernel(shape.k, left, right, {to, row_stride}, accumulate);
+        continue;
+      }
+      std::array<S, static_cast<std::size_t>(Tile::rows * Tile::columns)> edge;
+      kernel(shape.k, left, right, {edge.data(), Tile::columns}, Accumulate::no);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t s = 0; s < columns; ++s) {
+          S const sum = edge[static_cast<std::size_t>(r * Tile::columns + s)];
+          S& value = to[r * row_stride + s];
+          value = accumulate == Accumulate::yes ? value + sum : sum;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace motley::kernels::detail
