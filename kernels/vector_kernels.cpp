@@ -7,6 +7,7 @@
 #include "kernels/base/philox.hpp"
 #include "kernels/cast.hpp"
 #include "kernels/detail/column_sum.hpp"
+#include "kernels/detail/gelu.hpp"
 #include "kernels/detail/loops.hpp"
 #include "kernels/detail/math.hpp"
 #include "kernels/dropout.hpp"
@@ -16,24 +17,6 @@ namespace motley::kernels {
 namespace {
 
 using detail::Lanes;
-
-// gelu(x) = x/2 (1 + tanh u) = x σ(2u), with 2u = x (inner + outer x²): one exponential.
-// Source: Hendrycks, Gimpel 2016, section 2: u = √(2/π) (x + 0.044715 x³).
-template <class A>
-inline constexpr A gelu_inner = static_cast<A>(1.5957691216057307118);  // 2 √(2/π)
-template <class A>
-inline constexpr A gelu_outer = static_cast<A>(1.5957691216057307118 * 0.044715);
-
-template <class A>
-MOTLEY_FUNCTION A gelu(A x) {
-  return x * detail::sigmoid(x * (gelu_inner<A> + gelu_outer<A> * x * x));
-}
-
-template <class A>
-MOTLEY_FUNCTION A gelu_derivative(A x) {
-  A const s = detail::sigmoid(x * (gelu_inner<A> + gelu_outer<A> * x * x));
-  return s + x * s * (A{1} - s) * (gelu_inner<A> + 3 * gelu_outer<A> * x * x);
-}
 
 /// Number of elements of a matrix without gaps, which can be taken as a flat array.
 template <class View>
@@ -52,7 +35,7 @@ void gelu_forward(Exec const& exec, View2<T const> x, View2<T> y) {
   T* const out = y.data();
   detail::for_each_element(
       exec, "motley::kernels::Gelu::forward", flat_count(x), KOKKOS_LAMBDA(std::int64_t i) {
-        out[i] = static_cast<T>(gelu(static_cast<A>(in[i])));
+        out[i] = static_cast<T>(detail::gelu(static_cast<A>(in[i])));
       });
 }
 
@@ -66,8 +49,8 @@ void gelu_backward(Exec const& exec, View2<T const> x, View2<T const> dy, View2<
   T* const out = dx.data();
   detail::for_each_element(
       exec, "motley::kernels::Gelu::backward", flat_count(x), KOKKOS_LAMBDA(std::int64_t i) {
-        out[i] =
-            static_cast<T>(static_cast<A>(gradient[i]) * gelu_derivative(static_cast<A>(in[i])));
+        out[i] = static_cast<T>(static_cast<A>(gradient[i]) *
+                                detail::gelu_derivative(static_cast<A>(in[i])));
       });
 }
 
