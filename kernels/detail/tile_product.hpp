@@ -51,8 +51,8 @@ Strided(T*, std::int64_t) -> Strided<T>;
 template <class T>
 Strided(T*, std::int64_t, std::int64_t) -> Strided<T>;
 
-/// Left operand: its rows in panels of RegisterTile<S>::rows. Made by `row_major` or
-/// `left_panels`.
+/// Left operand: its rows in panels of RegisterTile<S>::rows. Made by `row_major`, `column_major`
+/// or `left_panels`.
 template <class S>
 struct LeftPanels {
   S const* data;
@@ -67,25 +67,34 @@ template <class S>
   return {a, RegisterTile<S>::rows * row_stride, row_stride, 1};
 }
 
+/// A left operand that lies column by column and needs no packing: the transpose of rows
+/// `column_stride` apart.
+template <class S>
+[[nodiscard]] LeftPanels<S> column_major(S const* a, std::int64_t column_stride) {
+  return {a, RegisterTile<S>::rows, 1, column_stride};
+}
+
 /// What `pack_left` made of a [m, k].
 template <class S>
 [[nodiscard]] LeftPanels<S> left_panels(S const* packed, std::int64_t k) {
   return {packed, RegisterTile<S>::rows * k, 1, RegisterTile<S>::rows};
 }
 
-/// Right operand: its columns in panels of RegisterTile<S>::columns, each [k, columns].
+/// Right operand: its columns in panels of RegisterTile<S>::columns, each [k, columns]. Made by
+/// `right_panels` or `padded_row_major`.
 template <class S>
 struct RightPanels {
   S const* data;
   std::int64_t panel_stride;
+  std::int64_t row_stride = RegisterTile<S>::columns;  ///< between steps of k
 
   /// The same columns from row `begin` of K on.
   [[nodiscard]] RightPanels from_row(std::int64_t begin) const {
-    return {data + begin * RegisterTile<S>::columns, panel_stride};
+    return {data + begin * row_stride, panel_stride, row_stride};
   }
   /// The same rows from column `begin` on, a multiple of RegisterTile<S>::columns.
   [[nodiscard]] RightPanels from_column(std::int64_t begin) const {
-    return {data + begin / RegisterTile<S>::columns * panel_stride, panel_stride};
+    return {data + begin / RegisterTile<S>::columns * panel_stride, panel_stride, row_stride};
   }
 };
 
@@ -93,6 +102,13 @@ struct RightPanels {
 template <class S>
 [[nodiscard]] RightPanels<S> right_panels(S const* packed, std::int64_t k) {
   return {packed, RegisterTile<S>::columns * k};
+}
+
+/// A right operand that lies row by row and needs no packing: its rows can be read up to the next
+/// multiple of RegisterTile<S>::columns.
+template <class S>
+[[nodiscard]] RightPanels<S> padded_row_major(S const* b, std::int64_t row_stride) {
+  return {b, RegisterTile<S>::columns, row_stride};
 }
 
 /// Elements that `pack_left` writes for [m, k].
@@ -155,7 +171,7 @@ void pack_right(std::int64_t k, std::int64_t n, Strided<T> b, S* packed) {
 /// C's register tile: Rows by RegisterTile<S>::columns, all of which are stored.
 template <class S, int Rows>
 void multiply_registers(
-    std::int64_t k, LeftPanels<S> a, S const* b, Strided<S> c, Accumulate accumulate) {
+    std::int64_t k, LeftPanels<S> a, Strided<S const> b, Strided<S> c, Accumulate accumulate) {
   using Tile = RegisterTile<S>;
   using Vector [[gnu::vector_size(vector_bytes)]] = S;
   // As Vector, but allowed at any address and over plain arrays of S.
@@ -163,11 +179,12 @@ void multiply_registers(
 
   Vector sum[Rows][Tile::vectors] = {};
   S const* left = a.data;
+  S const* row = b.data;
   for (std::int64_t l = 0; l < k; ++l) {
     Vector right[Tile::vectors];
 #pragma GCC unroll 16
     for (int j = 0; j < Tile::vectors; ++j) {
-      right[j] = *reinterpret_cast<Loose const*>(b + j * Tile::lanes);
+      right[j] = *reinterpret_cast<Loose const*>(row + j * Tile::lanes);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
@@ -175,7 +192,7 @@ void multiply_registers(
       for (int j = 0; j < Tile::vectors; ++j) sum[i][j] += left[i * a.row_stride] * right[j];
     }
     left += a.column_stride;
-    b += Tile::columns;
+    row += b.row_stride;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
@@ -188,7 +205,8 @@ void multiply_registers(
 }
 
 template <class S>
-using RegisterKernel = void (*)(std::int64_t, LeftPanels<S>, S const*, Strided<S>, Accumulate);
+using RegisterKernel =
+    void (*)(std::int64_t, LeftPanels<S>, Strided<S const>, Strided<S>, Accumulate);
 
 /// register_kernel<S>[i] computes i + 1 rows.
 template <class S, class Rows = std::make_integer_sequence<int, RegisterTile<S>::rows>>
@@ -217,7 +235,7 @@ void multiply_tile(TileShape shape,
                    Accumulate accumulate) {
   using Tile = RegisterTile<S>;
   for (std::int64_t j = 0; j < shape.n; j += Tile::columns) {
-    S const* const right = b.from_column(j).data;
+    Strided<S const> const right{b.from_column(j).data, b.row_stride};
     std::int64_t const columns = std::min<std::int64_t>(Tile::columns, shape.n - j);
     for (std::int64_t i = 0; i < shape.m; i += Tile::rows) {
       std::int64_t const rows = std::min<std::int64_t>(Tile::rows, shape.m - i);

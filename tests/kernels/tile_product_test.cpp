@@ -95,6 +95,26 @@ TYPED_TEST(TileProductTest, packed_left_operand_and_accumulation_equal_the_refer
   EXPECT_TRUE(is_close("c", values_of(c), expected.values, {dtype_of<S>, k}));
 }
 
+TYPED_TEST(TileProductTest, operands_that_need_no_packing_equal_the_reference) {
+  using S = TypeParam;
+  std::int64_t const m = 29;
+  std::int64_t const n = 37;
+  std::int64_t const k = 23;
+  std::int64_t const n_padded = packed_right_count<S>(1, n);
+  View2<S> const a_transposed = random_view<S>("a", k, m, 1, 3);
+  View2<S> const b = random_view<S>("b", k, n, 2, n_padded - n);
+  View2<S> const c = random_view<S>("c", m, n, 3, 4);
+  auto const a = reference::transpose(reference::matrix_of(a_transposed));
+  auto const expected = reference::multiply(a, reference::matrix_of(b));
+  multiply_tile({m, n, k},
+                column_major<S>(a_transposed.data(), a_transposed.stride(0)),
+                padded_row_major<S>(b.data(), b.stride(0)),
+                c.data(),
+                c.stride(0),
+                Accumulate::no);
+  EXPECT_TRUE(is_close("c", values_of(c), expected.values, {dtype_of<S>, k}));
+}
+
 TYPED_TEST(TileProductTest, bits_do_not_depend_on_how_rows_and_columns_are_cut) {
   using S = TypeParam;
   std::int64_t const m = 41;
