@@ -1,9 +1,17 @@
 #include "kernels/attention.hpp"
 
+#include <type_traits>
+
+#include "kernels/cpu/attention.hpp"
 #include "kernels/detail/portable_attention.hpp"
 
 namespace motley::kernels {
 namespace {
+
+/// Whether T on this device has kernels of its own in kernels/cpu.
+template <class T>
+constexpr bool is_tiled = std::is_same_v<Exec, Kokkos::DefaultHostExecutionSpace> &&
+                          !std::is_same_v<T, double>;
 
 void expect_valid(AttentionShape const& shape) {
   bool const is_positive = shape.batch > 0 && shape.tokens > 0 && shape.heads > 0 &&
@@ -32,7 +40,11 @@ void expect_workspace(AttentionShape const& shape, View1<std::byte> const& works
 template <class T>
 std::size_t attention_workspace_bytes(AttentionShape const& shape) {
   expect_valid(shape);
-  return detail::portable_attention_workspace_bytes<T>(shape);
+  if constexpr (is_tiled<T>) {
+    return cpu::attention_workspace_bytes<T>(shape);
+  } else {
+    return detail::portable_attention_workspace_bytes<T>(shape);
+  }
 }
 
 template <class T>
@@ -46,7 +58,11 @@ void attention_forward(Exec const& exec,
   expect_shape(qkv, {shape.rows(), shape.qkv_columns()});
   expect_shape(out, {shape.rows(), shape.heads * shape.head_width});
   expect_shape(lse, {shape.batch, shape.heads, shape.tokens});
-  detail::portable_attention_forward<T>(exec, shape, qkv, out, lse);
+  if constexpr (is_tiled<T>) {
+    cpu::attention_forward<T>(exec, shape, qkv, out, lse, workspace);
+  } else {
+    detail::portable_attention_forward<T>(exec, shape, qkv, out, lse);
+  }
 }
 
 template <class T>
@@ -62,7 +78,11 @@ void attention_backward(Exec const& exec,
   expect_shape(saved.lse, {shape.batch, shape.heads, shape.tokens});
   expect_shape(dout, {shape.rows(), shape.heads * shape.head_width});
   expect_shape(dqkv, {shape.rows(), shape.qkv_columns()});
-  detail::portable_attention_backward<T>(exec, shape, saved, dout, dqkv, workspace);
+  if constexpr (is_tiled<T>) {
+    cpu::attention_backward<T>(exec, shape, saved, dout, dqkv, workspace);
+  } else {
+    detail::portable_attention_backward<T>(exec, shape, saved, dout, dqkv, workspace);
+  }
 }
 
 template std::size_t attention_workspace_bytes<float>(AttentionShape const&);
