@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "io/dataset.hpp"
 #include "io/sample_order.hpp"
