@@ -16,6 +16,16 @@ void write_row(std::ostream& out, std::string_view what, std::size_t bytes) {
 
 }  // namespace
 
+void MemoryTable::add(std::string_view what, std::size_t bytes) {
+  auto const row =
+      std::find_if(rows.begin(), rows.end(), [&](Row const& each) { return each.what == what; });
+  if (row == rows.end()) {
+    rows.push_back({std::string{what}, bytes});
+  } else {
+    row->bytes += bytes;
+  }
+}
+
 std::size_t MemoryTable::total_bytes() const noexcept {
   std::size_t total = 0;
   for (Row const& row : rows) total += row.bytes;

@@ -15,6 +15,8 @@ struct MemoryTable {
   };
   std::vector<Row> rows;
 
+  /// Adds to a row, which is appended if there is none of that name.
+  void add(std::string_view what, std::size_t bytes);
   [[nodiscard]] std::size_t total_bytes() const noexcept;
   /// Bytes of a row; 0 if there is none of that name.
   [[nodiscard]] std::size_t bytes_of(std::string_view what) const noexcept;

@@ -8,6 +8,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "kernels/base/dtype.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/philox.hpp"
 
@@ -100,5 +101,6 @@ void fill_initial(LogicalTensor const& tensor,
 
 template void fill_initial(LogicalTensor const&, std::uint64_t, Interval, std::span<float>);
 template void fill_initial(LogicalTensor const&, std::uint64_t, Interval, std::span<double>);
+template void fill_initial(LogicalTensor const&, std::uint64_t, Interval, std::span<BFloat16>);
 
 }  // namespace motley::model

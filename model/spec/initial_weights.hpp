@@ -21,7 +21,7 @@ namespace motley::model {
 /// Initial values of some rows of a tensor, by all threads of the host.
 ///
 /// Shapes   out [rows.size() · tensor.shape.row_count()]
-/// Types    double rounded to T (float, double)
+/// Types    double rounded to T (float, double, BFloat16 by way of float)
 /// Throws   Error{bug} if the size disagrees
 template <class T>
 void fill_initial(LogicalTensor const& tensor, std::uint64_t seed, Interval rows, std::span<T> out);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -51,6 +52,7 @@ struct TrainerConfig {
   FaultConfig fault;
   std::uint64_t seed = 1234;  ///< of initial weights and dropout (key: run.seed)
   Purpose purpose = Purpose::train;
+  std::size_t data_bytes = 0;  ///< what the caller's data reader holds, for the memory table
 };
 
 [[nodiscard]] Problems problems(TrainConfig const& config);
