@@ -29,7 +29,7 @@ template <class T>
 void apply_dropout(Pass const& pass, std::uint64_t site, View2<T> const& x) {
   if (pass.dropout == 0.0) return;
   kernels::dropout<T>(
-      pass.exec, {pass.seed, site, pass.step}, pass.samples, pass.dropout, {0, pass.tokens}, x);
+      pass.exec, {pass.seed, site, pass.step}, pass.samples, pass.dropout, pass.tokens, x);
 }
 
 /// Places of dropout: the embedding is 0, layer i has 2 i + 1 (attention) and 2 i + 2 (MLP).
