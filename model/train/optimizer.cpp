@@ -1,5 +1,6 @@
 #include "model/train/optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -27,8 +28,10 @@ double Optimizer<T>::gradient_norm(Exec const& exec) const {
 
 template <class T>
 double Optimizer<T>::clip_factor(double norm) const noexcept {
-  bool const is_clipped = config_.clip_grad > 0.0 && norm > config_.clip_grad;
-  return is_clipped ? config_.clip_grad / norm : 1.0;
+  if (config_.clip_grad == 0.0) return 1.0;
+  // The summand is what PyTorch and Megatron-LM add; leaving it out shows in the tenth digit.
+  constexpr double norm_eps = 1e-6;
+  return std::min(1.0, config_.clip_grad / (norm + norm_eps));
 }
 
 template <class T>
