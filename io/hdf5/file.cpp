@@ -35,11 +35,13 @@ File::File(FileHandle handle, Subject subject)
 File File::create(std::string const& path, CreateOptions const& options) {
   Subject subject{path, "", options.kind};
   PropertyHandle const access = make_access(subject, true);
+  PropertyHandle const creation{MOTLEY_HDF5_CHECK(subject, H5Pcreate(H5P_FILE_CREATE))};
+  MOTLEY_HDF5_CHECK(subject, H5Pset_obj_track_times(creation.get(), false));
   MOTLEY_HDF5_CHECK(subject, H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST));
   MOTLEY_HDF5_CHECK(
       subject, H5Pset_alignment(access.get(), options.alignment_bytes, options.alignment_bytes));
   FileHandle handle{MOTLEY_HDF5_CHECK(
-      subject, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()))};
+      subject, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()))};
   return {std::move(handle), std::move(subject)};
 }
 
@@ -78,6 +80,8 @@ Dataset File::create_dataset(std::string const& path, DatasetSpec const& spec) {
   PropertyHandle const creation{MOTLEY_HDF5_CHECK(subject, H5Pcreate(H5P_DATASET_CREATE))};
   hid_t const properties = creation.get();
   MOTLEY_HDF5_CHECK(subject, H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER));
+  // Without times the same content gives the same bytes.
+  MOTLEY_HDF5_CHECK(subject, H5Pset_obj_track_times(properties, false));
   if (spec.chunk_rows > 0) {
     MOTLEY_EXPECT(!spec.extents.empty());
     limits.front() = H5S_UNLIMITED;
@@ -107,6 +111,17 @@ Dataset File::create_dataset(std::string const& path, DatasetSpec const& spec) {
       H5Dcreate2(
           id(), path.c_str(), type.get(), space.get(), links.get(), properties, H5P_DEFAULT))};
   return {std::move(handle), std::move(subject)};
+}
+
+GroupHandle File::make_group(std::string const& path) {
+  Subject const subject = subject_of(path);
+  if (contains(path)) {
+    return GroupHandle{MOTLEY_HDF5_CHECK(subject, H5Gopen2(id(), path.c_str(), H5P_DEFAULT))};
+  }
+  PropertyHandle const creation{MOTLEY_HDF5_CHECK(subject, H5Pcreate(H5P_GROUP_CREATE))};
+  MOTLEY_HDF5_CHECK(subject, H5Pset_obj_track_times(creation.get(), false));
+  return GroupHandle{MOTLEY_HDF5_CHECK(
+      subject, H5Gcreate2(id(), path.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT))};
 }
 
 Dataset File::open_dataset(std::string const& path) const {

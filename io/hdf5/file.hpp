@@ -161,6 +161,8 @@ class File {
 
   [[nodiscard]] bool contains(std::string const& path) const;
   [[nodiscard]] Dataset create_dataset(std::string const& path, DatasetSpec const& spec);
+  /// Opens a group, and makes it where it is missing; its parent exists.
+  [[nodiscard]] GroupHandle make_group(std::string const& path);
   [[nodiscard]] Dataset open_dataset(std::string const& path) const;
   /// Attributes of the root group.
   [[nodiscard]] Attributes attributes() const;
