@@ -63,7 +63,7 @@ class MetricsLog final {
   void write_event(std::string const& name, std::int64_t step, std::string const& text = {});
 
  private:
-  void append(std::string line);
+  void append(std::string const& line);
 
   RunFolder const* folder_;
   std::filesystem::path path_;
