@@ -45,6 +45,9 @@ struct StateTensors {
   std::span<NamedTensor const> masters;
   std::span<NamedTensor const> first_moments;
   std::span<NamedTensor const> second_moments;
+  /// On load: whether the tensors given of a kind are all that a checkpoint should hold of it.
+  enum class Coverage { whole_model, part_of_model };
+  Coverage coverage = Coverage::whole_model;
 
   [[nodiscard]] std::span<NamedTensor const> of(StateKind kind) const noexcept;
 };
@@ -102,11 +105,20 @@ SaveReport save_checkpoint(RunFolder const& folder,
                            StateTensors const& tensors,
                            SaveOptions const& options = {});
 
+/// Renames the checkpoints of later steps ("step_00003000.abandoned_<epoch>"), so that none of them
+/// is taken for the newest. To be called once the run goes on after `step`: what lies beyond is
+/// damaged, or a past that the user went back from.
+///
+/// Returns  the new names, for the log
+/// Throws   Error{usage} if another process owns the run folder; Error{write}
+std::vector<std::filesystem::path> set_aside_checkpoints_after(RunFolder const& folder,
+                                                               std::int64_t step);
+
 /// checkpoint.resume: "never", "auto" or a path.
 struct Resume {
   enum class Mode { never, newest, path };
   Mode mode = Mode::newest;
-  std::filesystem::path path;  ///< a checkpoint folder, or a run folder: the one its `latest` names
+  std::filesystem::path path;  ///< a checkpoint folder, or a run folder: its newest one
 };
 
 [[nodiscard]] Resume parse_resume(std::string_view value);
@@ -138,8 +150,8 @@ using AcceptCheckpoint = std::function<void(CheckpointMeta const&)>;
                                                           AcceptCheckpoint const& accept = {},
                                                           int threads = 0);
 
-/// Meta data of the checkpoint that `resume_checkpoint` would try first (the path may be a run
-/// folder), without its tensors: what is needed to build the model, as for `motley sample`.
+/// Meta data of a checkpoint (or of the newest of a run folder) without its tensors: what is needed
+/// to build the model, as for `motley sample`.
 ///
 /// Throws   Error{checkpoint} if it is missing or damaged
 [[nodiscard]] CheckpointMeta read_checkpoint_meta(std::filesystem::path const& path);
