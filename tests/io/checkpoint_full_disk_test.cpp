@@ -14,6 +14,7 @@
 #include "tests/io/checkpoint_state.hpp"
 #include "tests/io/log_capture.hpp"
 #include "tests/io/scratch.hpp"
+#include "tests/require.hpp"
 
 namespace motley::io {
 namespace {
@@ -44,7 +45,7 @@ class SmallDisk {
 TEST(CheckpointFullDiskTest, a_full_disk_keeps_the_old_checkpoints_and_the_run) {
   SmallDisk const disk;
   if (disk.error() != 0) {
-    GTEST_SKIP() << "a tmpfs cannot be mounted here: " << std::strerror(disk.error());
+    MOTLEY_SKIP_WITHOUT("mount", "a tmpfs cannot be mounted: " << std::strerror(disk.error()));
   }
   test::LogCapture const capture;
   RunFolder const folder{disk.path() / "run"};
