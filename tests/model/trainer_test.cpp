@@ -82,7 +82,8 @@ TEST(TrainerTest, step_is_clipped_adamw_with_decay_on_matrices_only) {
   for (NamedTensor const& tensor : trainer->tensors(StateKind::parameter)) {
     double const decay = tensor.shape.order() == 2 ? 0.3 : 0.0;
     for (std::int64_t element = 0; element < tensor.count(); ++element, ++i) {
-      double const g = gradient[i] * 0.01 / std::sqrt(square_sum);
+      // torch.nn.utils.clip_grad_norm_: the limit over (norm + 1e-6).
+      double const g = gradient[i] * 0.01 / (std::sqrt(square_sum) + 1e-6);
       // The first step: both corrected moments are those of one gradient.
       double const expected =
           before[i] * (1.0 - 0.01 * decay) - 0.01 * g / (std::abs(g) + config.optimizer.eps);
