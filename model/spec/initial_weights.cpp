@@ -6,11 +6,10 @@
 #include <numbers>
 #include <string_view>
 
-#include <Kokkos_Core.hpp>
-
 #include "kernels/base/dtype.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/philox.hpp"
+#include "kernels/base/view.hpp"
 
 namespace motley::model {
 namespace {

@@ -45,10 +45,10 @@ FOREIGN = (
     (r"spdlog/.*", ("app/.*\\.cpp",), "once"),  # 20 s of compiler time each
     (r"fmt/.*", ("app/.*\\.cpp",), ""),
     (r"g(test|mock)/.*", ("tests/",), ""),
-    (r"omp\.h", ("kernels/(?!base/)", "app/", "tests/"), ""),
+    (r"omp\.h", ("kernels/(?!base/)", "io/", "app/", "tests/"), ""),
     (r"cpuid\.h", ("kernels/",), ""),
     (r"[a-z0-9_]+", (".*",), ""),  # the standard library
-    (r"(unistd|fcntl|signal|time|poll|sched|pthread|glob|dirent|sysexits|dlfcn|errno|string|stdlib|netdb)\.h", (".*",), ""),
+    (r"(unistd|fcntl|signal|time|poll|sched|pthread|glob|dirent|sysexits|dlfcn|errno|string|stdlib|netdb|spawn)\.h", (".*",), ""),
     (r"(sys|linux|arpa|netinet)/[a-z_0-9]+\.h", (".*",), ""),
 )
 
