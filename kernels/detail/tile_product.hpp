@@ -169,8 +169,10 @@ void pack_right(std::int64_t k, std::int64_t n, Strided<T> b, S* packed) {
 }
 
 /// C's register tile: Rows by RegisterTile<S>::columns, all of which are stored.
+///
+/// Inlined into the loop over tiles: for k = 64 a call through a pointer costs a sixth of the time.
 template <class S, int Rows>
-void multiply_registers(
+[[gnu::always_inline]] inline void multiply_registers(
     std::int64_t k, LeftPanels<S> a, Strided<S const> b, Strided<S> c, Accumulate accumulate) {
   using Tile = RegisterTile<S>;
   using Vector [[gnu::vector_size(vector_bytes)]] = S;
@@ -180,6 +182,7 @@ void multiply_registers(
   Vector sum[Rows][Tile::vectors] = {};
   S const* left = a.data;
   S const* row = b.data;
+#pragma GCC unroll 2
   for (std::int64_t l = 0; l < k; ++l) {
     Vector right[Tile::vectors];
 #pragma GCC unroll 16
@@ -220,6 +223,27 @@ struct TileShape {
   std::int64_t m, n, k;
 };
 
+/// C's register tile at an edge: `edge.m` rows and `edge.n` columns of it are stored.
+template <class S>
+void multiply_edge(
+    TileShape edge, LeftPanels<S> a, Strided<S const> b, Strided<S> c, Accumulate accumulate) {
+  using Tile = RegisterTile<S>;
+  RegisterKernel<S> const kernel = register_kernels<S>[static_cast<std::size_t>(edge.m - 1)];
+  if (edge.n == Tile::columns) {
+    kernel(edge.k, a, b, c, accumulate);
+    return;
+  }
+  std::array<S, static_cast<std::size_t>(Tile::rows * Tile::columns)> sums;
+  kernel(edge.k, a, b, {sums.data(), Tile::columns}, Accumulate::no);
+  for (std::int64_t i = 0; i < edge.m; ++i) {
+    for (std::int64_t j = 0; j < edge.n; ++j) {
+      S const sum = sums[static_cast<std::size_t>(i * Tile::columns + j)];
+      S& value = c.data[i * c.row_stride + j];
+      value = accumulate == Accumulate::yes ? value + sum : sum;
+    }
+  }
+}
+
 /// C (+)= A · B on one thread.
 ///
 /// Shapes   a [m, k], b [k, n] -> c [m, n], rows `row_stride` apart; c overlaps neither
@@ -239,22 +263,13 @@ void multiply_tile(TileShape shape,
     std::int64_t const columns = std::min<std::int64_t>(Tile::columns, shape.n - j);
     for (std::int64_t i = 0; i < shape.m; i += Tile::rows) {
       std::int64_t const rows = std::min<std::int64_t>(Tile::rows, shape.m - i);
-      RegisterKernel<S> const kernel = register_kernels<S>[static_cast<std::size_t>(rows - 1)];
       LeftPanels<S> left = a;
       left.data += i / Tile::rows * a.panel_stride;
-      S* const to = c + i * row_stride + j;
-      if (columns == Tile::columns) {
-        kernel(shape.k, left, right, {to, row_stride}, accumulate);
-        continue;
-      }
-      std::array<S, static_cast<std::size_t>(Tile::rows * Tile::columns)> edge;
-      kernel(shape.k, left, right, {edge.data(), Tile::columns}, Accumulate::no);
-      for (std::int64_t r = 0; r < rows; ++r) {
-        for (std::int64_t s = 0; s < columns; ++s) {
-          S const sum = edge[static_cast<std::size_t>(r * Tile::columns + s)];
-          S& value = to[r * row_stride + s];
-          value = accumulate == Accumulate::yes ? value + sum : sum;
-        }
+      Strided<S> const to{c + i * row_stride + j, row_stride};
+      if (rows == Tile::rows && columns == Tile::columns) {
+        multiply_registers<S, Tile::rows>(shape.k, left, right, to, accumulate);
+      } else {
+        multiply_edge<S>({rows, columns, shape.k}, left, right, to, accumulate);
       }
     }
   }
