@@ -95,7 +95,7 @@ class BackwardTask {
     load_rows(query, queries, width, 1.0F, scratch_.query, stride_);
     load_rows(at(problem_.dout, tile, head * width), queries, width, 1.0F, scratch_.dout, stride_);
 
-    TileShape const scores{queries, tile_tokens, width};
+    TileShape const scores{queries, padded(keys_), width};
     multiply_columns(to,
                      scores,
                      detail::row_major(scratch_.query, stride_),
@@ -148,8 +148,8 @@ class BackwardTask {
         dscore[j] = probability[j] * (dscore[j] - row_delta);
       }
       // Products on the diagonal read a block of registers beyond it.
-      std::fill(probability + seen, probability + tile_tokens, 0.0F);
-      std::fill(dscore + seen, dscore + tile_tokens, 0.0F);
+      std::fill(probability + seen, probability + keys_, 0.0F);
+      std::fill(dscore + seen, dscore + keys_, 0.0F);
     }
   }
 

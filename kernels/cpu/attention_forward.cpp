@@ -32,6 +32,8 @@ struct Deal {
 struct Part {
   std::int64_t head;
   std::int64_t tile;
+  std::int64_t queries;
+  std::int64_t lanes;  ///< queries up to whole vectors; the last compute with zeros
   float* query;
   float* out;
   float* top;
@@ -86,18 +88,18 @@ class ForwardTask {
   void start(std::int64_t head, std::int64_t tile) {
     std::int64_t const p = part_count_++;
     Part& part = parts_[p];
+    std::int64_t const queries = tile_size(shape_, tile);
     part = {head,
             tile,
+            queries,
+            padded(queries),
             scratch_.query + p * tile_tokens * shape_.head_width,
             scratch_.out + p * tile_tokens * stride_,
             scratch_.top + p * tile_tokens,
             scratch_.sum + p * tile_tokens};
     float const scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_width));
-    load_transposed(qkv_at(tile, shape_.query_column(head)),
-                    tile_size(shape_, tile),
-                    shape_.head_width,
-                    scale,
-                    part.query);
+    load_transposed(
+        qkv_at(tile, shape_.query_column(head)), queries, shape_.head_width, scale, part.query);
     std::fill_n(part.out, tile_tokens * stride_, 0.0F);
     std::fill_n(part.top, tile_tokens, -std::numeric_limits<float>::infinity());
     std::fill_n(part.sum, tile_tokens, 0.0F);
@@ -117,13 +119,13 @@ class ForwardTask {
 
   void attend(Part const& part, std::int64_t keys, bool is_diagonal) {
     multiply_columns(is_diagonal ? Reach::from_diagonal : Reach::whole,
-                     {keys, tile_tokens, shape_.head_width},
+                     {keys, part.lanes, shape_.head_width},
                      detail::row_major(scratch_.key, stride_),
                      detail::padded_row_major(part.query, tile_tokens),
                      scratch_.score);
     soften(part, keys, is_diagonal);
     multiply_depth(is_diagonal ? Reach::to_diagonal : Reach::whole,
-                   {tile_size(shape_, part.tile), stride_, keys},
+                   {part.queries, stride_, keys},
                    detail::column_major(scratch_.score, tile_tokens),
                    detail::padded_row_major(scratch_.value, stride_),
                    {part.out, stride_},
@@ -142,13 +144,13 @@ class ForwardTask {
   void soften(Part const& part, std::int64_t keys, bool is_diagonal) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     float top[tile_tokens];
-    std::copy_n(part.top, tile_tokens, top);
+    std::copy_n(part.top, part.lanes, top);
     for (std::int64_t key = 0; key < keys; ++key) {
       std::int64_t const begin = is_diagonal ? first_lane(key) : 0;
       float* const score = scratch_.score + key * tile_tokens;
       if (is_diagonal) std::fill(score + begin, score + key, -infinity);
 #pragma omp simd
-      for (std::int64_t i = begin; i < tile_tokens; ++i) {
+      for (std::int64_t i = begin; i < part.lanes; ++i) {
         top[i] = score[i] > top[i] ? score[i] : top[i];
       }
     }
@@ -158,7 +160,7 @@ class ForwardTask {
       float* const score = scratch_.score + key * tile_tokens;
       float* const sum = part.sum;
 #pragma omp simd
-      for (std::int64_t i = begin; i < tile_tokens; ++i) {
+      for (std::int64_t i = begin; i < part.lanes; ++i) {
         score[i] = exp_normal(score[i] - top[i]);
         sum[i] += score[i];
       }
@@ -167,14 +169,14 @@ class ForwardTask {
 
   void carry_over(Part const& part, float const* top) {
     bool is_changed = false;
-    for (std::int64_t i = 0; i < tile_tokens; ++i) {
+    for (std::int64_t i = 0; i < part.lanes; ++i) {
       is_changed |= top[i] != part.top[i];
       scratch_.keep[i] = exp_normal(part.top[i] - top[i]);
       part.sum[i] *= scratch_.keep[i];
       part.top[i] = top[i];
     }
     if (!is_changed) return;
-    for (std::int64_t i = 0; i < tile_size(shape_, part.tile); ++i) {
+    for (std::int64_t i = 0; i < part.queries; ++i) {
       float const keep = scratch_.keep[i];
       float* const out = part.out + i * stride_;
 #pragma omp simd
@@ -183,10 +185,9 @@ class ForwardTask {
   }
 
   void finish(Part const& part) {
-    std::int64_t const queries = tile_size(shape_, part.tile);
     detail::Strided<T> const out{&problem_.out(row(part.tile), part.head * shape_.head_width),
                                  static_cast<std::int64_t>(problem_.out.stride(0))};
-    for (std::int64_t i = 0; i < queries; ++i) {
+    for (std::int64_t i = 0; i < part.queries; ++i) {
       store_rows({part.out + i * stride_, stride_},
                  1,
                  shape_.head_width,

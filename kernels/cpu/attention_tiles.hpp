@@ -16,8 +16,9 @@ using detail::LeftPanels;
 using detail::RightPanels;
 using detail::TileShape;
 
-/// Tokens of a tile of queries or keys. A multiple of the register tile's columns on every CPU.
-inline constexpr std::int64_t tile_tokens = 64;
+/// Tokens of a tile of queries or keys: whole register tiles in both directions with AVX2 (6 x 16),
+/// nearly so with AVX-512 (14 x 32), and small enough for ten such tiles in the second cache.
+inline constexpr std::int64_t tile_tokens = 96;
 static_assert(tile_tokens % detail::RegisterTile<float>::columns == 0);
 
 [[nodiscard]] inline std::int64_t divide_up(std::int64_t value, std::int64_t unit) {
@@ -33,10 +34,15 @@ static_assert(tile_tokens % detail::RegisterTile<float>::columns == 0);
   return std::min(tile_tokens, shape.tokens - index * tile_tokens);
 }
 
-/// Distance between the rows of a buffer of head vectors: H up to a whole register tile.
-[[nodiscard]] inline std::int64_t padded_width(AttentionShape const& shape) {
+/// `count` up to whole register tiles.
+[[nodiscard]] inline std::int64_t padded(std::int64_t count) {
   constexpr std::int64_t columns = detail::RegisterTile<float>::columns;
-  return divide_up(shape.head_width, columns) * columns;
+  return divide_up(count, columns) * columns;
+}
+
+/// Distance between the rows of a buffer of head vectors.
+[[nodiscard]] inline std::int64_t padded_width(AttentionShape const& shape) {
+  return padded(shape.head_width);
 }
 
 /// eˣ for x up to 88; 0 where the result would not be a normal number.
@@ -64,11 +70,12 @@ void load_rows(detail::Strided<T const> from,
   }
 }
 
-/// to[c, r] = factor from[r, c] for r < rows, c < width; 0 for r up to tile_tokens.
+/// to[c, r] = factor from[r, c] for r < rows, c < width; 0 for r up to padded(rows). The rows of
+/// `to` are tile_tokens apart.
 template <class T>
 void load_transposed(
     detail::Strided<T const> from, std::int64_t rows, std::int64_t width, float factor, float* to) {
-  for (std::int64_t r = 0; r < tile_tokens; ++r) {
+  for (std::int64_t r = 0; r < padded(rows); ++r) {
     T const* const source = from.data + r * from.row_stride;
     for (std::int64_t c = 0; c < width; ++c) {
       to[c * tile_tokens + r] = r < rows ? factor * static_cast<float>(source[c]) : 0.0F;
@@ -86,7 +93,7 @@ void store_rows(detail::Strided<float const> from,
   for (std::int64_t r = 0; r < rows; ++r) {
     float const* const source = from.data + r * from.row_stride;
     T* const target = to.data + r * to.row_stride;
-#pragma omp simd
+#pragma GCC ivdep  // "omp simd" would keep GCC from vectorizing over the class BFloat16
     for (std::int64_t c = 0; c < width; ++c) target[c] = static_cast<T>(factor * source[c]);
   }
 }
@@ -107,8 +114,7 @@ inline void multiply_columns(
     std::int64_t const rows = std::min<std::int64_t>(Tile::rows, shape.m - i);
     bool const is_from = reach == Reach::from_diagonal;
     std::int64_t const begin = is_from ? i / Tile::columns * Tile::columns : 0;
-    std::int64_t const end =
-        is_from ? shape.n : std::min(shape.n, divide_up(i + rows, Tile::columns) * Tile::columns);
+    std::int64_t const end = is_from ? shape.n : std::min(shape.n, padded(i + rows));
     detail::multiply_tile<float>({rows, end - begin, shape.k},
                                  a,
                                  b.from_column(begin),

@@ -35,7 +35,7 @@ class MemoryCutter {
 };
 
 /// Tiles of queries that a forward task owns at most.
-inline constexpr std::int64_t parts_per_task = 4;
+inline constexpr std::int64_t parts_per_task = 3;
 
 /// A worker's memory in the forward pass.
 struct ForwardScratch {
