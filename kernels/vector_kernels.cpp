@@ -30,27 +30,42 @@ std::int64_t flat_count(View const& view) {
 template <class T>
 void gelu_forward(Exec const& exec, View2<T const> x, View2<T> y) {
   using A = Accumulator<T>;
-  expect_shape(y, shape_of(x));
-  T const* const in = x.data();
-  T* const out = y.data();
-  detail::for_each_element(
-      exec, "motley::kernels::Gelu::forward", flat_count(x), KOKKOS_LAMBDA(std::int64_t i) {
-        out[i] = static_cast<T>(detail::gelu(static_cast<A>(in[i])));
+  Shape const shape = shape_of(x);
+  expect_shape(y, shape);
+  auto const width = static_cast<int>(shape[1]);
+  detail::for_each_row(
+      exec,
+      "motley::kernels::Gelu::forward",
+      shape[0],
+      width,
+      KOKKOS_LAMBDA(Lanes const& lanes, std::int64_t r) {
+        T const* const in = &x(r, 0);
+        T* const out = &y(r, 0);
+        lanes.for_each(
+            width, [&](int j) { out[j] = static_cast<T>(detail::gelu(static_cast<A>(in[j]))); });
       });
 }
 
 template <class T>
 void gelu_backward(Exec const& exec, View2<T const> x, View2<T const> dy, View2<T> dx) {
   using A = Accumulator<T>;
-  expect_shape(dy, shape_of(x));
-  expect_shape(dx, shape_of(x));
-  T const* const in = x.data();
-  T const* const gradient = dy.data();
-  T* const out = dx.data();
-  detail::for_each_element(
-      exec, "motley::kernels::Gelu::backward", flat_count(x), KOKKOS_LAMBDA(std::int64_t i) {
-        out[i] = static_cast<T>(static_cast<A>(gradient[i]) *
-                                detail::gelu_derivative(static_cast<A>(in[i])));
+  Shape const shape = shape_of(x);
+  expect_shape(dy, shape);
+  expect_shape(dx, shape);
+  auto const width = static_cast<int>(shape[1]);
+  detail::for_each_row(
+      exec,
+      "motley::kernels::Gelu::backward",
+      shape[0],
+      width,
+      KOKKOS_LAMBDA(Lanes const& lanes, std::int64_t r) {
+        T const* const in = &x(r, 0);
+        T const* const gradient = &dy(r, 0);
+        T* const out = &dx(r, 0);
+        lanes.for_each(width, [&](int j) {
+          out[j] = static_cast<T>(static_cast<A>(gradient[j]) *
+                                  detail::gelu_derivative(static_cast<A>(in[j])));
+        });
       });
 }
 
@@ -335,13 +350,15 @@ void square_sum(Exec const& exec, View1<A const> x, View1<double> out, View1<dou
 namespace {
 
 // Infinity and NaN are the numbers whose exponent bits are all set.
-MOTLEY_FUNCTION bool is_non_finite(float x) {
-  return (std::bit_cast<std::uint32_t>(x) & 0x7F800000U) == 0x7F800000U;
+MOTLEY_FUNCTION unsigned non_finite_bit(float x) {
+  return (std::bit_cast<std::uint32_t>(x) & 0x7F800000U) == 0x7F800000U ? 1U : 0U;
 }
-MOTLEY_FUNCTION bool is_non_finite(double x) {
-  return (std::bit_cast<std::uint64_t>(x) & 0x7FF0000000000000U) == 0x7FF0000000000000U;
+MOTLEY_FUNCTION unsigned non_finite_bit(double x) {
+  return (std::bit_cast<std::uint64_t>(x) & 0x7FF0000000000000U) == 0x7FF0000000000000U ? 1U : 0U;
 }
-MOTLEY_FUNCTION bool is_non_finite(BFloat16 x) { return (x.bits() & 0x7F80U) == 0x7F80U; }
+MOTLEY_FUNCTION unsigned non_finite_bit(BFloat16 x) {
+  return (x.bits() & 0x7F80U) == 0x7F80U ? 1U : 0U;
+}
 
 /// Smallest index of a number that is not finite, over tiles that a vector loop scans whole.
 template <class T>
@@ -351,17 +368,18 @@ struct FirstNonFinite {
   T const* x;
   std::int64_t count;
 
-  MOTLEY_FUNCTION void operator()(std::int64_t tile, std::int64_t& first) const {
+  [[gnu::flatten]] MOTLEY_FUNCTION void operator()(std::int64_t tile, std::int64_t& first) const {
     std::int64_t const begin = tile * scan_tile;
     if (begin > first) return;
-    std::int64_t const end = count - begin < scan_tile ? count : begin + scan_tile;
+    auto const size = static_cast<int>(count - begin < scan_tile ? count - begin : scan_tile);
+    T const* const values = x + begin;
     unsigned found = 0;
 #pragma omp simd reduction(| : found)
-    for (std::int64_t i = begin; i < end; ++i) found |= is_non_finite(x[i]) ? 1U : 0U;
+    for (int j = 0; j < size; ++j) found |= non_finite_bit(values[j]);
     if (found == 0) return;
-    std::int64_t i = begin;
-    while (!is_non_finite(x[i])) ++i;
-    if (i < first) first = i;
+    int j = 0;
+    while (non_finite_bit(values[j]) == 0) ++j;
+    if (begin + j < first) first = begin + j;
   }
 };
 

@@ -149,10 +149,14 @@ using Lanes = std::conditional_t<is_host, HostLanes, TeamLanes<TeamMember>>;
 /// the last tiles of a loop are shared out evenly.
 inline constexpr std::int64_t tile_elements = 16384;
 
+// Flattened: a vector loop must not call functions, and what the compiler thinks too long to inline
+// would stay one.
 template <class Body>
 struct RowOfThread {
   Body body;
-  MOTLEY_FUNCTION void operator()(std::int64_t row) const { body(HostLanes{}, row); }
+  [[gnu::flatten]] MOTLEY_FUNCTION void operator()(std::int64_t row) const {
+    body(HostLanes{}, row);
+  }
 };
 
 template <class Body>
@@ -167,7 +171,7 @@ template <class Body>
 struct TileOfThread {
   Body body;
   std::int64_t count;
-  MOTLEY_FUNCTION void operator()(std::int64_t tile) const {
+  [[gnu::flatten]] MOTLEY_FUNCTION void operator()(std::int64_t tile) const {
     std::int64_t const begin = tile * tile_elements;
     std::int64_t const end = count - begin < tile_elements ? count : begin + tile_elements;
 #pragma omp simd
