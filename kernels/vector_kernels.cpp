@@ -114,9 +114,9 @@ void swiglu_backward(Exec const& exec,
           auto const g = static_cast<A>(gate[j]);
           auto const u = static_cast<A>(gate[j + width]);
           auto const d = static_cast<A>(gradient[j]);
-          A const s = detail::sigmoid(g);
-          d_gate[j] = static_cast<T>(d * u * s * (A{1} + g * (A{1} - s)));
-          d_gate[j + width] = static_cast<T>(d * g * s);
+          auto const [value, slope] = detail::sigmoid_with_slope(g);
+          d_gate[j] = static_cast<T>(d * u * (value + g * slope));
+          d_gate[j + width] = static_cast<T>(d * g * value);
         });
       });
 }

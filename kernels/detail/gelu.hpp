@@ -18,8 +18,8 @@ MOTLEY_FUNCTION A gelu(A x) {
 
 template <class A>
 MOTLEY_FUNCTION A gelu_derivative(A x) {
-  A const s = sigmoid(x * (gelu_inner<A> + gelu_outer<A> * x * x));
-  return s + x * s * (A{1} - s) * (gelu_inner<A> + 3 * gelu_outer<A> * x * x);
+  auto const [value, slope] = sigmoid_with_slope(x * (gelu_inner<A> + gelu_outer<A> * x * x));
+  return value + x * slope * (gelu_inner<A> + 3 * gelu_outer<A> * x * x);
 }
 
 }  // namespace motley::kernels::detail

@@ -78,7 +78,22 @@ MOTLEY_FUNCTION float tanh(float x) {
 
 MOTLEY_FUNCTION double tanh(double x) { return Kokkos::tanh(x); }
 
-/// 1 / (1 + e⁻ˣ); finite for every x but NaN.
+/// The logistic function σ(x) = 1 / (1 + e⁻ˣ) and its derivative σ(x) (1 - σ(x)).
+template <class A>
+struct Sigmoid {
+  A value;
+  A slope;
+};
+
+/// From e^-|x|, which cannot overflow, and without the cancellation of 1 - σ.
+template <class A>
+MOTLEY_FUNCTION Sigmoid<A> sigmoid_with_slope(A x) {
+  A const e = detail::exp(x < 0 ? x : -x);
+  A const reciprocal = A{1} / (A{1} + e);
+  A const other = e * reciprocal;
+  return {x < 0 ? other : reciprocal, other * reciprocal};
+}
+
 template <class A>
 MOTLEY_FUNCTION A sigmoid(A x) {
   return A{1} / (A{1} + detail::exp(-x));
