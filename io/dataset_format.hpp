@@ -13,8 +13,9 @@ namespace motley::io {
 // The layout of a data set in HDF5, known to its writer and its readers.
 //
 //   /tokens       [tokens]  u16 if vocab <= 65536, else u32, little-endian; chunks of 1 MiB;
-//                 filters in this order: shuffle, deflate, Fletcher32
-//   /doc_offsets  [documents + 1]  u64: the first is 0, the last the number of tokens; same filters
+//                 filters in this order: shuffle (u32 only), deflate, Fletcher32
+//   /doc_offsets  [documents + 1]  u64: the first is 0, the last the number of tokens; chunks of
+//                 1 MiB; shuffle, deflate, Fletcher32
 //   /loss_mask    [tokens]  u8, optional: 1 = counts in the loss; absent = all count
 //
 // Attributes of the root: strings are of variable length, UTF-8.
