@@ -67,8 +67,8 @@ class BatchReader {
 
   /// The next block of the sequence. Its spans are valid until the next call of `next` or `start`.
   ///
-  /// Throws   Error{data} naming file, chunk and offset if a chunk could not be read after four
-  ///          tries, is damaged or holds an id beyond the vocabulary; again at every further call
+  /// Throws   Error{data} naming file, chunk and offset if a chunk could not be read in four tries,
+  ///          is damaged or holds an id beyond the vocabulary; again at every further call
   [[nodiscard]] Block next();
 
   /// Targets that count in the loss at positions [first, first + count), which need not be those

@@ -6,8 +6,8 @@
 #   jobscripts/install_packages.sh quickstart   to compile it, and the text jobscripts/quickstart.sh trains on
 set -euo pipefail
 
-build=(ca-certificates ccache cmake curl g++ libcli11-dev libdnnl-dev libfmt-dev libgtest-dev libhdf5-openmpi-dev
-  libopenmpi-dev libpcre2-dev libspdlog-dev libssl-dev libtomlplusplus-dev libxxhash-dev libzstd-dev ninja-build
+build=(ca-certificates ccache cmake curl g++ libcli11-dev libdeflate-dev libdnnl-dev libfmt-dev libgtest-dev
+  libhdf5-openmpi-dev libopenmpi-dev libpcre2-dev libspdlog-dev libssl-dev libtomlplusplus-dev libxxhash-dev libzstd-dev ninja-build
   nlohmann-json3-dev ocl-icd-opencl-dev openmpi-bin patch pkg-config python3-pip zlib1g-dev)
 suite=("${build[@]}" clang-format git hdf5-tools python3-h5py python3-numpy python3-torch)
 quickstart=("${build[@]}" dict-gcide)

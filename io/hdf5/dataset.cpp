@@ -1,6 +1,8 @@
 #include <functional>
 #include <numeric>
+#include <utility>
 
+#include "io/hdf5/detail/chunk_index.hpp"
 #include "io/hdf5/file.hpp"
 
 namespace motley::io::hdf5 {
@@ -67,7 +69,8 @@ SpaceHandle Dataset::select_rows(Interval rows) const {
 
 SpaceHandle Dataset::memory_space(Interval rows) const {
   if (extents_.empty()) return SpaceHandle{MOTLEY_HDF5_CHECK(subject_, H5Screate(H5S_SCALAR))};
-  auto const elements = static_cast<hsize_t>(rows.size() * row_count());
+  std::int64_t const count = rows.size() * row_count();
+  auto const elements = static_cast<hsize_t>(count);
   return SpaceHandle{MOTLEY_HDF5_CHECK(subject_, H5Screate_simple(1, &elements, nullptr))};
 }
 
@@ -119,12 +122,18 @@ StorageLayout Dataset::storage() const {
   result.chunk_elements = static_cast<std::int64_t>(
       std::accumulate(chunk.begin(), chunk.end(), hsize_t{1}, std::multiplies<>{}));
   int const filters = MOTLEY_HDF5_CHECK(subject_, H5Pget_nfilters(creation.get()));
-  for (unsigned i = 0; i < static_cast<unsigned>(filters); ++i) {
+  for (int i = 0; i < filters; ++i) {
     unsigned flags = 0;
     std::size_t values = 0;
-    result.filters.push_back(MOTLEY_HDF5_CHECK(
-        subject_,
-        H5Pget_filter2(creation.get(), i, &flags, &values, nullptr, 0, nullptr, nullptr)));
+    result.filters.push_back(MOTLEY_HDF5_CHECK(subject_,
+                                               H5Pget_filter2(creation.get(),
+                                                              static_cast<unsigned>(i),
+                                                              &flags,
+                                                              &values,
+                                                              nullptr,
+                                                              0,
+                                                              nullptr,
+                                                              nullptr)));
   }
   return result;
 }
@@ -155,6 +164,27 @@ ChunkPlace Dataset::chunk(std::int64_t index) const {
       H5Dget_chunk_info(
           id(), space.get(), static_cast<hsize_t>(index), first.data(), &mask, &offset, &bytes));
   return {static_cast<std::int64_t>(first.front()) * row_count(), offset, bytes, mask};
+}
+
+std::vector<ChunkPlace> Dataset::chunks() const {
+  std::int64_t const count = chunk_count();
+  FileHandle const file{MOTLEY_HDF5_CHECK(subject_, H5Iget_file_id(id()))};
+  H5O_info_t info{};
+  MOTLEY_HDF5_CHECK(subject_, H5Oget_info2(id(), &info, H5O_INFO_BASIC));
+  std::optional<std::vector<ChunkPlace>> places =
+      detail::read_chunk_index(descriptor_of(file.get(), subject_), info.addr);
+  auto const is_same = [&](std::int64_t index) {
+    return chunk(index) == (*places)[static_cast<std::size_t>(index)];
+  };
+  // A few places from HDF5 itself tell whether the file is laid out as we think.
+  if (places && std::cmp_equal(places->size(), count) &&
+      (count == 0 || (is_same(0) && is_same(count / 2) && is_same(count - 1)))) {
+    return *std::move(places);
+  }
+  std::vector<ChunkPlace> slow;
+  slow.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t index = 0; index < count; ++index) slow.push_back(chunk(index));
+  return slow;
 }
 
 void Dataset::close() {

@@ -1,7 +1,9 @@
 #include "io/hdf5/file.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 namespace motley::io::hdf5 {
@@ -151,6 +153,15 @@ std::vector<std::string> File::names(std::string const& group) const {
   }
   std::sort(result.begin(), result.end());
   return result;
+}
+
+FileDescriptor File::duplicate_descriptor() const {
+  FileDescriptor copy{::fcntl(descriptor_of(id(), subject_), F_DUPFD_CLOEXEC, 0)};
+  if (copy) return copy;
+  throw Error{subject_.kind,
+              "file \"" + subject_.file + "\" cannot be opened once more (" +
+                  system_error_text(errno) + "); raise the limit of open files (ulimit -n)",
+              {"fcntl", __FILE__, __LINE__}};
 }
 
 void File::flush() { MOTLEY_HDF5_CHECK(subject_, H5Fflush(id(), H5F_SCOPE_LOCAL)); }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/durable_file.hpp"
 #include "io/hdf5/element.hpp"
 #include "io/hdf5/handle.hpp"
 #include "kernels/base/shape.hpp"
@@ -58,9 +59,9 @@ struct DatasetSpec {
 /// Filters of a chunked data set, in the order in which they were applied when writing.
 using FilterId = H5Z_filter_t;
 
-/// Where the bytes of a data set lie.
+/// How the bytes of a data set lie in the file.
 struct StorageLayout {
-  std::int64_t chunk_elements = 0;  ///< 0: contiguous
+  std::int64_t chunk_elements = 0;  ///< 0: not chunked
   std::vector<FilterId> filters;
 };
 
@@ -70,6 +71,7 @@ struct ChunkPlace {
   std::uint64_t offset = 0;  ///< from the start of the file
   std::uint64_t bytes = 0;
   std::uint32_t filter_mask = 0;
+  bool operator==(ChunkPlace const&) const = default;
 };
 
 class Dataset {
@@ -124,8 +126,13 @@ class Dataset {
   [[nodiscard]] std::int64_t chunk_count() const;
   /// Chunk `index` of those written, in the order of their first elements.
   ///
-  /// Cost     HDF5 1.10 walks all chunks before it: 0.2 µs for each (1 µs in files of libver v110)
+  /// Cost     HDF5 1.10 walks all chunks before it: 40 ns for each (0.2 µs in files of
+  /// version 1.10)
   [[nodiscard]] ChunkPlace chunk(std::int64_t index) const;
+  /// All chunks written of a one-dimensional data set, in the order of their first elements.
+  ///
+  /// Cost     1 µs per chunk in files that File::create made, whatever their number
+  [[nodiscard]] std::vector<ChunkPlace> chunks() const;
 
   [[nodiscard]] hid_t id() const noexcept { return handle_.get(); }
   [[nodiscard]] Subject const& subject() const noexcept { return subject_; }
@@ -171,6 +178,8 @@ class File {
 
   [[nodiscard]] std::string const& path() const noexcept { return subject_.file; }
   [[nodiscard]] hid_t id() const noexcept { return handle_.get(); }
+  /// The open file once more, for reading beside HDF5 and after `close`.
+  [[nodiscard]] FileDescriptor duplicate_descriptor() const;
   /// Hands all written data to the operating system.
   void flush();
   /// The orderly end: a full disk may show only here. Data sets must be closed before.

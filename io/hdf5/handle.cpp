@@ -53,6 +53,12 @@ void throw_hdf5_error(Subject const& subject, ErrorSite site) {
   throw Error{subject.kind, message.str(), site};
 }
 
+int descriptor_of(hid_t file, Subject const& subject) {
+  void* descriptor = nullptr;
+  MOTLEY_HDF5_CHECK(subject, H5Fget_vfd_handle(file, H5P_DEFAULT, &descriptor));
+  return *static_cast<int const*>(descriptor);
+}
+
 void start_hdf5() noexcept {
   H5dont_atexit();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

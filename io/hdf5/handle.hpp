@@ -19,6 +19,10 @@ struct Subject {
 /// Throws Error{subject.kind} with HDF5's own error stack, the call and its place.
 [[noreturn]] void throw_hdf5_error(Subject const& subject, ErrorSite site);
 
+/// The descriptor of the system that HDF5 reads a file (or the file of an object) through; HDF5
+/// owns it.
+[[nodiscard]] int descriptor_of(hid_t file, Subject const& subject);
+
 /// Prepares HDF5 for this process; files call it when they open, more than once is harmless.
 ///
 /// HDF5 no longer prints its error stack, which our messages contain, and no longer closes what is

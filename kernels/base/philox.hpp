@@ -21,12 +21,12 @@ struct Philox {
   std::uint64_t key = 0;
 
   [[nodiscard]] MOTLEY_FUNCTION Words operator()(std::uint64_t high, std::uint64_t low) const {
-    std::uint32_t c0 = static_cast<std::uint32_t>(low);
-    std::uint32_t c1 = static_cast<std::uint32_t>(low >> 32U);
-    std::uint32_t c2 = static_cast<std::uint32_t>(high);
-    std::uint32_t c3 = static_cast<std::uint32_t>(high >> 32U);
-    std::uint32_t k0 = static_cast<std::uint32_t>(key);
-    std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32U);
+    auto c0 = static_cast<std::uint32_t>(low);
+    auto c1 = static_cast<std::uint32_t>(low >> 32U);
+    auto c2 = static_cast<std::uint32_t>(high);
+    auto c3 = static_cast<std::uint32_t>(high >> 32U);
+    auto k0 = static_cast<std::uint32_t>(key);
+    auto k1 = static_cast<std::uint32_t>(key >> 32U);
     for (int round = 0; round < 10; ++round) {
       std::uint64_t const p0 = 0xD2511F53ULL * c0;
       std::uint64_t const p1 = 0xCD9E8D57ULL * c2;

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "io/hdf5/detail/chunk_index.hpp"
 #include "io/hdf5/file.hpp"
 #include "tests/io/scratch.hpp"
 
@@ -145,6 +146,70 @@ TEST(Hdf5Test, a_chunked_data_set_grows_and_tells_its_filters) {
     bytes += place.bytes;
   }
   EXPECT_EQ(bytes, data.stored_bytes());
+}
+
+TEST(Hdf5Test, all_places_of_chunks_are_those_that_hdf5_tells) {
+  Scratch const scratch;
+  std::string const path = scratch / "index.h5";
+  File file = File::create(path);
+  // 3000 chunks need B-tree nodes of three levels; rows of attributes make the header continue.
+  Dataset data = file.create_dataset("/x", {Element::u16, {0}, 8, true, 1, true});
+  std::vector<std::uint16_t> values(24'000);
+  std::iota(values.begin(), values.end(), std::uint16_t{0});
+  for (std::size_t at = 0; at < values.size(); at += 6000) {
+    data.append(std::span<std::uint16_t const>{values}.subspan(at, 6000));
+    data.attributes().set("note" + std::to_string(at), std::string(5000, 'x'));
+  }
+  EXPECT_TRUE(file.create_dataset("/none", {Element::u16, {0}, 8}).chunks().empty());
+  file.flush();
+  FileDescriptor const descriptor = file.duplicate_descriptor();
+  H5O_info_t info{};
+  MOTLEY_HDF5_CHECK(data.subject(), H5Oget_info2(data.id(), &info, H5O_INFO_BASIC));
+  auto const fast = detail::read_chunk_index(descriptor.get(), info.addr);
+  ASSERT_TRUE(fast.has_value());
+  ASSERT_EQ(fast->size(), 3000U);
+  for (std::int64_t index = 0; index < 3000; index += 37) {
+    ASSERT_EQ((*fast)[static_cast<std::size_t>(index)], data.chunk(index)) << index;
+  }
+  EXPECT_EQ(data.chunks(), *fast);
+}
+
+/// A file in the layout of HDF5 1.10, which has other chunk indexes, or of 1.6.
+void write_foreign_file(std::string const& path, H5F_libver_t low) {
+  Subject const subject{path, ""};
+  PropertyHandle const access{MOTLEY_HDF5_CHECK(subject, H5Pcreate(H5P_FILE_ACCESS))};
+  MOTLEY_HDF5_CHECK(subject, H5Pset_libver_bounds(access.get(), low, H5F_LIBVER_LATEST));
+  FileHandle const file{MOTLEY_HDF5_CHECK(
+      subject, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()))};
+  PropertyHandle const creation{MOTLEY_HDF5_CHECK(subject, H5Pcreate(H5P_DATASET_CREATE))};
+  hsize_t const chunk = 10;
+  MOTLEY_HDF5_CHECK(subject, H5Pset_chunk(creation.get(), 1, &chunk));
+  hsize_t const extent = 100;
+  SpaceHandle const space{MOTLEY_HDF5_CHECK(subject, H5Screate_simple(1, &extent, nullptr))};
+  DatasetHandle const data{MOTLEY_HDF5_CHECK(
+      subject,
+      H5Dcreate2(
+          file.get(), "x", H5T_STD_U16LE, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT))};
+  std::vector<std::uint16_t> const values(100, 7);
+  MOTLEY_HDF5_CHECK(
+      subject,
+      H5Dwrite(data.get(), H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
+}
+
+TEST(Hdf5Test, places_of_chunks_are_found_in_other_layouts) {
+  Scratch const scratch;
+  for (H5F_libver_t const low : {H5F_LIBVER_EARLIEST, H5F_LIBVER_V110}) {
+    std::string const path = scratch / "foreign.h5";
+    write_foreign_file(path, low);
+    File const file = File::open_to_read(path);
+    Dataset const data = file.open_dataset("/x");
+    std::vector<ChunkPlace> const places = data.chunks();
+    ASSERT_EQ(places.size(), 10U);
+    for (std::size_t i = 0; i < 10; ++i) {
+      EXPECT_EQ(places[i].first_element, static_cast<std::int64_t>(10 * i));
+      EXPECT_EQ(places[i].bytes, 20U);
+    }
+  }
 }
 
 TEST(Hdf5Test, attributes_come_back_and_may_be_long) {

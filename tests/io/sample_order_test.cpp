@@ -24,7 +24,7 @@ std::vector<std::int64_t> epoch_of(SampleOrder const& order, std::uint64_t epoch
 
 /// Pearson's statistic of counts against equal expectations.
 double chi_square(std::vector<std::int64_t> const& counts) {
-  double const total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0LL));
+  auto const total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0LL));
   double const expected = total / static_cast<double>(counts.size());
   double sum = 0;
   for (std::int64_t const count : counts) {

@@ -35,6 +35,7 @@ FOREIGN = (
     (r"hdf5\.h", ("io/hdf5/", "tests/io/"), ""),
     (r"metis\.h", ("model/plan/detail/",), "once"),
     (r"nlohmann/.*", ("io/", "app/", "tests/"), "once"),
+    (r"libdeflate\.h", ("io/",), "once"),
     (r"zlib\.h", ("io/", "tests/io/"), "once"),
     (r"zstd.*\.h", ("io/", "tests/io/"), "once"),
     (r"pcre2.*\.h", ("io/",), "once"),
