@@ -244,7 +244,7 @@ std::string hugging_face_file(std::string const& pretokenizer) {
   for (int id = 0; id < 256; ++id) {
     auto const byte = static_cast<unsigned char>(model.tokens[static_cast<std::size_t>(id)][0]);
     int const character = id < printing ? byte : 0x100 + id - printing;
-    std::array<char, 16> entry{};
+    std::array<char, 24> entry{};
     std::snprintf(entry.data(), entry.size(), "\"\\u%04x\":%d,", character, id);
     text += entry.data();
   }
