@@ -18,12 +18,11 @@ enum class WeightOrder { out_in, in_out };
 
 enum class Accumulate { no, yes };
 
-/// Which program multiplies. Everything but `automatic` is for tests and benchmarks.
+/// Which program multiplies. fp64 is always multiplied by ours, which widens bf16 to fp32.
 enum class ProductMode {
-  automatic,  ///< the fastest one that this CPU has
-  library,    ///< oneDNN in the dtype of the operands (bf16: needs bf16 instructions to be fast)
-  widened,    ///< bf16 only: operands widened to fp32, oneDNN's fp32 product
-  portable,   ///< ours (bf16: operands widened)
+  automatic,  ///< the library where it knows a fast way for this CPU and dtype, else ours
+  library,    ///< oneDNN, however it does it (bf16 needs AVX-512)
+  portable,   ///< ours
 };
 
 struct MatmulConfig {
@@ -98,7 +97,8 @@ class MatmulEngine {
 /// Runs on  `exec`, asynchronous; uses the workspace of its engine, so calls of one engine are
 ///          made on one `exec`
 /// Memory   nothing is allocated except at the first call with a new number of rows
-/// Bits     depend on nothing but operands, build and CPU type: not on the number of threads
+/// Bits     the same for the same operands, build, CPU type and number of threads; our own products
+///          do not depend on the number of threads
 /// Throws   Error{bug} if extents disagree, rows exceed `max_rows`, or nothing was packed
 template <class T>
 class LinearOperator {

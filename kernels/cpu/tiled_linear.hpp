@@ -1,19 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 
+#include "kernels/cpu/shared.hpp"
 #include "kernels/cpu/tiled_product.hpp"
-#include "kernels/cpu/workspace.hpp"
 #include "kernels/detail/matmul_backend.hpp"
 
 namespace motley::kernels::cpu {
-
-/// What operators of one engine share.
-struct Shared {
-  Workspace workspace;
-  std::function<void()> between_tiles;
-};
 
 /// Linear operator on our own tile product, for any dtype: bf16 is widened to fp32 on the way into
 /// the tiles, so its products run at fp32 speed.

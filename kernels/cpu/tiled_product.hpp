@@ -4,19 +4,23 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
-#include "kernels/cpu/workspace.hpp"
 #include "kernels/detail/loops.hpp"
 #include "kernels/detail/tile_product.hpp"
 
 namespace motley::kernels::cpu {
 
-/// Steps of K whose products are summed in registers before they are added to C. A right panel of
-/// this height takes half of a first cache of 32 KiB.
-inline constexpr std::int64_t k_block = 16384 / (2 * detail::vector_bytes);
+/// Most steps of K whose products are summed in registers before they are added to C: a right
+/// panel of this height takes 24 KiB of the first cache.
+inline constexpr std::int64_t most_k_steps = 24576 / (2 * detail::vector_bytes);
 
-/// Largest tile of C: its left operand (k_block wide) stays in a second cache of 512 KiB.
+/// Steps of K from one addition to C to the next; depends on K alone, so that sums do too.
+[[nodiscard]] inline std::int64_t k_steps(std::int64_t k) {
+  std::int64_t const pieces = (k + most_k_steps - 1) / most_k_steps;
+  return (k + pieces - 1) / pieces;
+}
+
+/// Largest tile of C: its left operand (most_k_steps wide) stays in a second cache of 512 KiB.
 inline constexpr std::int64_t max_tile_rows = 96 / detail::register_rows * detail::register_rows;
 inline constexpr std::int64_t max_tile_columns = 1024;
 
@@ -40,7 +44,8 @@ struct TileGrid {
 /// Scratch memory of one thread.
 template <class S>
 struct TileScratch {
-  static constexpr std::int64_t left_stride = k_block + 16;  // not a power of two: no set conflicts
+  static constexpr std::int64_t left_stride =
+      most_k_steps + 16;  // not a power of two: no set conflicts
   static constexpr std::int64_t left_count = max_tile_rows * left_stride;
   static constexpr std::int64_t sum_count = max_tile_rows * max_tile_columns;
   static constexpr std::size_t bytes = sizeof(S) * (left_count + sum_count);
@@ -110,15 +115,17 @@ FinishedTile<S> multiply_one(TiledProduct<S, T> const& product,
   detail::Strided<T const> a = product.a;
   a.data += row * a.row_stride;
   detail::RightPanels<S> const b = product.b.from_column(column);
-  for (std::int64_t begin = 0; begin < product.shape.k; begin += k_block) {
-    std::int64_t const k = std::min(k_block, product.shape.k - begin);
+  std::int64_t const step = k_steps(product.shape.k);
+  for (std::int64_t begin = 0; begin < product.shape.k; begin += step) {
+    std::int64_t const k = std::min(step, product.shape.k - begin);
     detail::LeftPanels<S> const left = load_left(a, tile.rows, k, scratch.left);
-    detail::multiply_tile({tile.rows, tile.columns, k},
-                          left,
-                          b.from_row(begin),
-                          tile.sums,
-                          tile.stride,
-                          begin > 0 ? Accumulate::yes : product.accumulate);
+    detail::multiply_tile<S, detail::Distance::far>(
+        {tile.rows, tile.columns, k},
+        left,
+        b.from_row(begin),
+        tile.sums,
+        tile.stride,
+        begin > 0 ? Accumulate::yes : product.accumulate);
     a.data += k * a.column_stride;
   }
   return tile;
