@@ -1,6 +1,6 @@
 #include "kernels/rope.hpp"
 
-#include <cmath>
+#include "kernels/detail/loops.hpp"
 
 namespace motley::kernels {
 namespace {
@@ -11,22 +11,20 @@ void fill_table(Exec const& exec,
                 View2<A> const& cosine,
                 View2<A> const& sine) {
   std::int64_t const half = spec.head_width / 2;
-  double const exponent = -std::log(spec.theta) / static_cast<double>(half);
+  double const theta = spec.theta;
   Kokkos::parallel_for(
       "motley::kernels::RopeTable::fill",
       Kokkos::RangePolicy<Exec>(exec, 0, spec.max_tokens * half),
       KOKKOS_LAMBDA(std::int64_t index) {
         std::int64_t const token = index / half;
         std::int64_t const k = index % half;
-        double const angle =
-            static_cast<double>(token) * Kokkos::exp(exponent * static_cast<double>(k));
+        double const exponent = -static_cast<double>(k) / static_cast<double>(half);
+        double const angle = static_cast<double>(token) * Kokkos::pow(theta, exponent);
         cosine(token, k) = static_cast<A>(Kokkos::cos(angle));
         sine(token, k) = static_cast<A>(Kokkos::sin(angle));
       });
   exec.fence("motley::kernels::RopeTable::fill");
 }
-
-using RopeTeam = Kokkos::TeamPolicy<Exec>;
 
 /// Rotates one row by +angle (direction 1) or -angle (direction -1).
 template <class T>
@@ -37,24 +35,24 @@ struct RopeRotation {
   RopeTable<A> table;
   View2<T> qkv;
 
-  MOTLEY_FUNCTION void operator()(RopeTeam::member_type const& team) const {
-    std::int64_t const row = team.league_rank();
-    std::int64_t const half = shape.head_width / 2;
+  template <class Lanes>
+  MOTLEY_FUNCTION void operator()(Lanes const& lanes, std::int64_t row) const {
+    int const half = static_cast<int>(shape.head_width / 2);
+    A const sign = direction;
     A const* const cosine = &table.cosine(row % shape.tokens, 0);
     A const* const sine = &table.sine(row % shape.tokens, 0);
     // Query and key heads are adjacent, so one loop covers both.
-    auto const heads = Kokkos::TeamThreadRange(team, shape.heads + shape.kv_heads);
-    Kokkos::parallel_for(heads, [&](std::int64_t head) {
+    for (std::int64_t head = 0; head < shape.heads + shape.kv_heads; ++head) {
       T* const first = &qkv(row, head * shape.head_width);
       T* const second = first + half;
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, half), [=, this](std::int64_t k) {
+      lanes.for_each(half, [=](int k) {
         A const x = static_cast<A>(first[k]);
         A const y = static_cast<A>(second[k]);
-        A const s = direction * sine[k];
+        A const s = sign * sine[k];
         first[k] = static_cast<T>(x * cosine[k] - y * s);
         second[k] = static_cast<T>(y * cosine[k] + x * s);
       });
-    });
+    }
   }
 };
 
@@ -74,11 +72,11 @@ void rotate(Exec const& exec,
   expect_shape(table.cosine, {table_rows, half});
   expect_shape(table.sine, {table_rows, half});
   expect_shape(qkv, {shape.rows(), shape.qkv_columns()});
-  constexpr bool is_host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, DeviceMemory>::accessible;
-  Kokkos::parallel_for(
-      "motley::kernels::Rope::rotate",
-      RopeTeam(exec, static_cast<int>(shape.rows()), Kokkos::AUTO, is_host ? 1 : 32),
-      RopeRotation<T>{shape, direction, table, qkv});
+  detail::for_each_row(exec,
+                       "motley::kernels::Rope::rotate",
+                       shape.rows(),
+                       (shape.heads + shape.kv_heads) * shape.head_width,
+                       RopeRotation<T>{shape, direction, table, qkv});
 }
 
 }  // namespace
