@@ -61,16 +61,16 @@ MOTLEY_FUNCTION void store_scaled(
 /// Runs `functor.row(team, index, scratch)` for every index below `rows`, with `scratch_count`
 /// zeroed sums of type A for each.
 template <class A, class Functor>
-void for_each_row(Exec const& exec,
-                  char const* label,
-                  std::int64_t rows,
-                  std::int64_t scratch_count,
-                  Functor const& functor) {
-  constexpr std::int64_t rows_per_team = 4;
+void for_each_head_row(Exec const& exec,
+                       char const* label,
+                       std::int64_t rows,
+                       std::int64_t scratch_count,
+                       Functor const& functor) {
+  constexpr int rows_per_team = 4;
   constexpr bool is_host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, DeviceMemory>::accessible;
   auto const teams = static_cast<int>((rows + rows_per_team - 1) / rows_per_team);
   auto const bytes = static_cast<int>(scratch_count * static_cast<std::int64_t>(sizeof(A)) + 64);
-  AttentionTeam policy{exec, teams, Kokkos::AUTO, is_host ? 1 : 32};
+  AttentionTeam policy{exec, teams, is_host ? 1 : rows_per_team, is_host ? 1 : 32};
   policy.set_scratch_size(0, Kokkos::PerThread(bytes));
   Kokkos::parallel_for(
       label, policy, KOKKOS_LAMBDA(AttentionMember const& team) {
@@ -233,11 +233,11 @@ void portable_attention_forward(Exec const& exec,
                                 View3<Accumulator<T>> const& lse) {
   using A = Accumulator<T>;
   A const scale = A{1} / std::sqrt(static_cast<A>(shape.head_width));
-  for_each_row<A>(exec,
-                  "motley::kernels::Attention::forward",
-                  shape.rows() * shape.heads,
-                  shape.head_width,
-                  PortableForward<T>{shape, scale, qkv, out, lse});
+  for_each_head_row<A>(exec,
+                       "motley::kernels::Attention::forward",
+                       shape.rows() * shape.heads,
+                       shape.head_width,
+                       PortableForward<T>{shape, scale, qkv, out, lse});
 }
 
 template <class T>
@@ -251,22 +251,22 @@ void portable_attention_backward(Exec const& exec,
   A const scale = A{1} / std::sqrt(static_cast<A>(shape.head_width));
   auto* const delta = reinterpret_cast<A*>(workspace.data());
   std::int64_t const query_rows = shape.rows() * shape.heads;
-  for_each_row<A>(exec,
-                  "motley::kernels::Attention::delta",
-                  query_rows,
-                  1,
-                  PortableDelta<T>{shape, saved.out, dout, delta});
+  for_each_head_row<A>(exec,
+                       "motley::kernels::Attention::delta",
+                       query_rows,
+                       1,
+                       PortableDelta<T>{shape, saved.out, dout, delta});
   PortableBackward<T> const common{shape, scale, saved, dout, delta, dqkv};
-  for_each_row<A>(exec,
-                  "motley::kernels::Attention::backward_query",
-                  query_rows,
-                  shape.head_width,
-                  PortableQueryGradient<T>{common});
-  for_each_row<A>(exec,
-                  "motley::kernels::Attention::backward_key",
-                  shape.rows() * shape.kv_heads,
-                  2 * shape.head_width,
-                  PortableKeyGradient<T>{common});
+  for_each_head_row<A>(exec,
+                       "motley::kernels::Attention::backward_query",
+                       query_rows,
+                       shape.head_width,
+                       PortableQueryGradient<T>{common});
+  for_each_head_row<A>(exec,
+                       "motley::kernels::Attention::backward_key",
+                       shape.rows() * shape.kv_heads,
+                       2 * shape.head_width,
+                       PortableKeyGradient<T>{common});
 }
 
 }  // namespace motley::kernels::detail
