@@ -43,7 +43,7 @@ class TerminalAndFileSink final : public LogSink {
  public:
   explicit TerminalAndFileSink(std::string const& file_path)
       : out_{make_logger("out", std::make_shared<spdlog::sinks::stdout_sink_mt>(), "%v")},
-        error_{make_logger("error", std::make_shared<spdlog::sinks::stderr_sink_mt>(), "%l: %v")} {
+        error_{make_logger("error", std::make_shared<spdlog::sinks::stderr_sink_mt>(), "%v")} {
     if (file_path.empty()) return;
     file_ = make_logger("file",
                         std::make_shared<spdlog::sinks::basic_file_sink_mt>(file_path),
@@ -53,8 +53,11 @@ class TerminalAndFileSink final : public LogSink {
   void write(LogLevel level, std::string_view line) override {
     spdlog::level::level_enum const spd_level = spdlog_level(level);
     spdlog::string_view_t const text{line.data(), line.size()};
-    auto const& terminal = level <= LogLevel::info ? out_ : error_;
-    terminal->log(spd_level, text);
+    if (level <= LogLevel::info) {
+      out_->log(spd_level, text);
+    } else {
+      error_->log(spd_level, "{}: {}", to_string(level), line);
+    }
     if (file_) file_->log(spd_level, text);
   }
 

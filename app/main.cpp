@@ -1,8 +1,7 @@
-#include <iostream>
+#include "app/command.hpp"
 
-#include "app/version.hpp"
-
-int main() {
-  std::cout << motley::app::version_text() << '\n';
-  return 0;
+int main(int argc, char** argv) {
+  // Help and usage errors end here, before any rank waits.
+  motley::app::Command const command = motley::app::parse_command_line(argc, argv);
+  return motley::app::run_command(command, argc, argv);
 }

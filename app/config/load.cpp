@@ -110,6 +110,25 @@ void refuse(std::vector<std::string> const& problems) {
   MOTLEY_FAIL(usage, text);
 }
 
+/// Defaults, the preset, then the settings; every problem is found before anything is said.
+RunConfig resolve(std::vector<Setting> const& settings) {
+  std::vector<std::string> problems;
+  SettingsByKey const by_key = gather(settings, problems);
+  RunConfig config;
+  std::size_t const unknown_keys = problems.size();
+  apply_preset(config, by_key, problems);
+  apply_settings(config, by_key, problems);
+  // Only a configuration whose every value could be read can be judged as a whole.
+  if (problems.size() == unknown_keys) {
+    complete(config);
+    for (model::Problem const& problem : find_problems(config)) {
+      problems.push_back(problem.key + origin_of(by_key, problem.key) + " " + problem.message);
+    }
+  }
+  refuse(problems);
+  return config;
+}
+
 }  // namespace
 
 std::string nearest_key(std::string_view key) {
@@ -131,22 +150,11 @@ RunConfig load_config(std::string const& path, std::vector<std::string> const& o
   std::vector<Setting> settings;
   if (!path.empty()) settings = read_settings(path);
   for (std::string const& text : overrides) settings.push_back(parse_override(text));
+  return resolve(settings);
+}
 
-  std::vector<std::string> problems;
-  SettingsByKey const by_key = gather(settings, problems);
-  RunConfig config;
-  std::size_t const unknown_keys = problems.size();
-  apply_preset(config, by_key, problems);
-  apply_settings(config, by_key, problems);
-  // Only a configuration whose every value could be read can be judged as a whole.
-  if (problems.size() == unknown_keys) {
-    complete(config);
-    for (model::Problem const& problem : find_problems(config)) {
-      problems.push_back(problem.key + origin_of(by_key, problem.key) + " " + problem.message);
-    }
-  }
-  refuse(problems);
-  return config;
+RunConfig parse_config(std::string const& text, std::string const& name) {
+  return resolve(parse_settings(text, name));
 }
 
 std::string to_toml(RunConfig const& config) {

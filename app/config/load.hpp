@@ -16,6 +16,10 @@ namespace motley::app {
 [[nodiscard]] RunConfig load_config(std::string const& path,
                                     std::vector<std::string> const& overrides);
 
+/// The same for a written configuration at hand, e.g. that of a checkpoint; `name` stands for the
+/// file in messages.
+[[nodiscard]] RunConfig parse_config(std::string const& text, std::string const& name);
+
 /// The whole configuration as TOML, every key written out; loading it gives the same configuration.
 [[nodiscard]] std::string to_toml(RunConfig const& config);
 

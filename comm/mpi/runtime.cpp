@@ -19,6 +19,14 @@ void throw_mpi_error(int code, char const* call, char const* file, int line) {
   throw Error{ErrorKind::device, message.str(), {call, file, line}};
 }
 
+std::string mpi_library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MOTLEY_MPI_CHECK(MPI_Get_library_version(text.data(), &length));
+  std::string const version{text.data(), static_cast<std::size_t>(length)};
+  return version.substr(0, version.find(','));  // the rest names who packaged it
+}
+
 MpiRuntime::MpiRuntime(int& argc, char**& argv) : uncaught_{std::uncaught_exceptions()} {
   int provided = MPI_THREAD_SINGLE;
   MOTLEY_MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided));

@@ -9,6 +9,9 @@ namespace motley::comm {
 /// Throws Error{device} with MPI's own text for `code`, the call and its place.
 [[noreturn]] void throw_mpi_error(int code, char const* call, char const* file, int line);
 
+/// Name and version of the MPI library; MPI need not have started.
+[[nodiscard]] std::string mpi_library_version();
+
 /// Owns the MPI session of the process. Leaving its scope by an exception aborts the whole job,
 /// since the other ranks may be waiting in a collective.
 class MpiRuntime {

@@ -31,6 +31,14 @@ void expect_regular_file(Subject const& subject) {
 
 }  // namespace
 
+std::string library_version() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
+}
+
 File::File(FileHandle handle, Subject subject)
     : subject_{std::move(subject)}, handle_{std::move(handle)} {}
 

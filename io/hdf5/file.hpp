@@ -18,6 +18,9 @@ namespace motley::io::hdf5 {
 // The main thread alone calls anything in this file: HDF5 is not thread-safe (DESIGN.md §4).
 // Every member function throws Error of the kind its file was opened with.
 
+/// "1.10.8"
+[[nodiscard]] std::string library_version();
+
 /// The attributes of an open file, group or data set, which outlives this.
 class Attributes {
  public:
