@@ -5,11 +5,11 @@
 #   jobscripts/quickstart.sh [text file ...]
 #
 # Default text: the dictionary of Debian's package dict-gcide. A second run reuses whatever is there already.
-# Environment: MOTLEY_QUICKSTART_STEPS (default 240), MOTLEY_QUICKSTART_DIR (default runs/quickstart).
+# Environment: MOTLEY_QUICKSTART_STEPS (default 160), MOTLEY_QUICKSTART_DIR (default runs/quickstart).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-steps=${MOTLEY_QUICKSTART_STEPS:-240}
+steps=${MOTLEY_QUICKSTART_STEPS:-160}
 trap 'if [ -n "${trainer:-}" ]; then kill "$trainer" 2>/dev/null || true; fi' EXIT
 
 say() { printf '\n== %s\n' "$*"; }
