@@ -10,8 +10,8 @@ namespace {
 
 /// Whether T on this device has kernels of its own in kernels/cpu.
 template <class T>
-constexpr bool is_tiled = std::is_same_v<Exec, Kokkos::DefaultHostExecutionSpace> &&
-                          !std::is_same_v<T, double>;
+constexpr bool is_tiled =
+    std::is_same_v<Exec, Kokkos::DefaultHostExecutionSpace> && !std::is_same_v<T, double>;
 
 void expect_valid(AttentionShape const& shape) {
   bool const is_positive = shape.batch > 0 && shape.tokens > 0 && shape.heads > 0 &&

@@ -45,9 +45,9 @@ struct Piece {
 ///
 /// Text: lines end in LF; bytes, CR among them, stay as they are; lines that separate documents are
 /// dropped, and so are documents without a byte. A document longer than `piece_bytes` is cut at
-/// PreTokenizer::last_cut, where encoding the parts gives the ids of the whole, unless the piece has
-/// no such place (a MiB without white space).
-/// jsonl: each line that is not blank is a document, whole.
+/// PreTokenizer::last_cut, where encoding the parts gives the ids of the whole, unless the piece
+/// has no such place (a MiB without white space). jsonl: each line that is not blank is a document,
+/// whole.
 ///
 /// Throws   Error{usage} on options; Error{data} on files: see `open_byte_source`; empty ones; a
 ///          jsonl line that is too long, naming its number
