@@ -28,7 +28,7 @@ struct Sizes {
 
 // Widths that are no multiple of a vector or of the four streams of a sum; rows that fill no tile,
 // one tile, many tiles (16 rows each), and more than 128 tiles of 16.
-constexpr Sizes sizes[] = {{1, 3}, {3, 5}, {16, 64}, {17, 63}, {50, 129}, {33, 768}, {2100, 7}};
+constexpr Sizes sizes[] = {{1, 3}, {3, 5}, {16, 64}, {17, 63}, {50, 129}, {33, 768}, {2100, 31}};
 
 /// One norm with its operands in padded rows, and the results of a forward and backward pass.
 template <class T>
