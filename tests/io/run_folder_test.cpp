@@ -142,7 +142,7 @@ TEST(RunFolderTest, a_released_folder_is_taken_at_once_with_the_next_epoch) {
 TEST(RunFolderTest, the_folder_of_a_killed_process_is_taken_over_at_once) {
   Scratch const scratch;
   {
-    Worker worker{{"hold", scratch / "run", "10000", "120000"}};
+    Worker worker{MOTLEY_TEST_WORKER, {"hold", scratch / "run", "10000", "120000"}};
     ASSERT_EQ(worker.read_line(), "held 1");
     EXPECT_EQ(thrown_by_start(scratch / "run").code, 64);
     worker.send(SIGKILL);
@@ -154,7 +154,7 @@ TEST(RunFolderTest, the_folder_of_a_killed_process_is_taken_over_at_once) {
   }
   LogCapture const capture;
   {
-    Worker worker{{"hold", scratch / "run", "10000", "120000"}};
+    Worker worker{MOTLEY_TEST_WORKER, {"hold", scratch / "run", "10000", "120000"}};
     ASSERT_EQ(worker.read_line(), "held 3");
     worker.send(SIGKILL);
     EXPECT_EQ(worker.wait(), 128 + SIGKILL);
@@ -172,6 +172,7 @@ TEST(RunFolderTest, one_of_many_starts_in_the_same_moment_wins) {
     std::vector<std::unique_ptr<Worker>> workers;
     for (int i = 0; i < 6; ++i) {
       workers.push_back(std::make_unique<Worker>(
+          MOTLEY_TEST_WORKER,
           std::vector<std::string>{"hold", scratch / "run", "10000", "120000"}));
     }
     int winners = 0;
@@ -191,7 +192,7 @@ TEST(RunFolderTest, one_of_many_starts_in_the_same_moment_wins) {
 TEST(RunFolderTest, a_stopped_owner_that_wakes_up_writes_nothing_more) {
   Scratch const scratch;
   RunFolderOptions const fast{50ms, 500ms};
-  Worker owner{{"hold", scratch / "run", "50", "500"}};
+  Worker owner{MOTLEY_TEST_WORKER, {"hold", scratch / "run", "50", "500"}};
   ASSERT_EQ(owner.read_line(), "held 1");
   owner.say("save");
   ASSERT_EQ(owner.read_line(), "saved");
@@ -214,7 +215,7 @@ TEST(RunFolderTest, an_owner_stopped_inside_a_save_publishes_nothing_after_a_tak
   RunFolderOptions const fast{50ms, 300ms};
   for (int round = 0; round < 6; ++round) {
     std::string const path = scratch / ("run" + std::to_string(round));
-    Worker owner{{"hold", path, "50", "300"}};
+    Worker owner{MOTLEY_TEST_WORKER, {"hold", path, "50", "300"}};
     ASSERT_EQ(owner.read_line(), "held 1");
     owner.say("save");
     std::this_thread::sleep_for(std::chrono::milliseconds{round});

@@ -15,11 +15,11 @@
 
 namespace motley::test {
 
-/// A checkpoint_worker as a child process; killed at the end if it still runs. MOTLEY_TEST_WORKER
-/// is its path, set by CMake.
+/// A checkpoint_worker (`program` is its path) as a child process; killed at the end if it still
+/// runs.
 class Worker {
  public:
-  explicit Worker(std::vector<std::string> arguments) {
+  Worker(std::string const& program, std::vector<std::string> arguments) {
     std::array<int, 2> to_child{};
     std::array<int, 2> from_child{};
     if (::pipe2(to_child.data(), O_CLOEXEC) != 0 || ::pipe2(from_child.data(), O_CLOEXEC) != 0) {
@@ -33,7 +33,7 @@ class Worker {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, child_input.get(), 0);
     posix_spawn_file_actions_adddup2(&actions, child_output.get(), 1);
-    arguments.insert(arguments.begin(), MOTLEY_TEST_WORKER);
+    arguments.insert(arguments.begin(), program);
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
