@@ -1,6 +1,7 @@
 #include "app/step_line.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -29,7 +30,7 @@ std::string format_step_line(StepLine const& line) {
 }
 
 std::string format_duration(double seconds) {
-  auto const whole = static_cast<std::int64_t>(seconds + 0.5);
+  auto const whole = std::llround(seconds);
   if (whole >= 3600) return fmt::format("{}h{:02}m", whole / 3600, whole % 3600 / 60);
   if (whole >= 60) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
   return fmt::format("{}s", whole);

@@ -126,16 +126,15 @@ template <class T>
 RawValue write(T const& value) {
   if constexpr (IsOptional<T>::value) {
     return value.has_value() ? write(*value) : RawValue{std::string{"auto"}};
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return value;
-  } else if constexpr (std::is_integral_v<T>) {
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     return static_cast<std::int64_t>(value);
   } else if constexpr (std::is_enum_v<T>) {
     for (auto const& row : EnumNames<T>::names) {
       if (row.value == value) return std::string{row.name};
     }
     return std::string{};
-  } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::string>) {
+  } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, double> ||
+                       std::is_same_v<T, std::string>) {
     return value;
   } else {
     return std::vector<double>{value.first, value.second};

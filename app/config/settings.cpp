@@ -127,9 +127,9 @@ Setting parse_override(std::string_view text) {
       return {key, value_of(table.begin()->second, key, origin), origin};
     }
   } catch (toml::parse_error const&) {
-    // Not TOML: a bare word such as linear, or a path.
+    return {key, value, origin};  // not TOML: a bare word such as linear, or a path
   }
-  return {key, value, origin};
+  return {key, value, origin};  // a value that would open a table, such as a brace
 }
 
 std::string to_toml(RawValue const& value) {
