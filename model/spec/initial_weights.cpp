@@ -91,11 +91,11 @@ void fill_initial(LogicalTensor const& tensor,
   double const std_dev = tensor.init_std;
   Kokkos::DefaultHostExecutionSpace const exec;
   Kokkos::parallel_for(
-      "motley::model::fill_initial",
+      "motley::model::InitialWeights::fill",
       Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(
           exec, wanted.begin / block, (wanted.end + block - 1) / block),
       [=](std::int64_t index) { fill_block(generator, std_dev, index, wanted, out); });
-  exec.fence("motley::model::fill_initial");
+  exec.fence("motley::model::InitialWeights::fill");
 }
 
 template void fill_initial(LogicalTensor const&, std::uint64_t, Interval, std::span<float>);

@@ -202,18 +202,41 @@ void Executor<T>::append_logits(Pass const& pass,
 }
 
 template <class T>
+Batch Executor<T>::lengthened(Batch const& window) {
+  constexpr std::int64_t unit = 64;
+  std::int64_t const tokens =
+      std::min(config_.model.seq_length, (window.tokens + unit - 1) / unit * unit);
+  lengthened_ids_.assign(static_cast<std::size_t>(tokens), 0);
+  std::copy(window.inputs.begin(), window.inputs.end(), lengthened_ids_.begin());
+  Batch batch;
+  batch.batch = 1;
+  batch.tokens = tokens;
+  batch.inputs = lengthened_ids_;
+  return batch;
+}
+
+template <class T>
+std::vector<double> Executor<T>::last_logits(Batch const& batch) {
+  ArenaScope const scope{arena_};
+  std::int64_t const tokens = batch.tokens;
+  Pass const pass = start(batch.batch == 1 ? lengthened(batch) : batch, Keep::nothing, false);
+  forward(pass);
+  network_.head.normalize(exec_, activations_.boundaries.back(), activations_.head);
+  std::vector<double> out;
+  for (std::int64_t window = 0; window < batch.batch; ++window) {
+    append_logits(pass, window * pass.tokens + tokens - 1, 1, out);
+  }
+  return out;
+}
+
+template <class T>
 std::vector<double> Executor<T>::logits(Batch const& batch, LogitRows rows) {
+  if (rows == LogitRows::last_of_window) return last_logits(batch);
   ArenaScope const scope{arena_};
   Pass const pass = start(batch, Keep::nothing, false);
   forward(pass);
   network_.head.normalize(exec_, activations_.boundaries.back(), activations_.head);
   std::vector<double> out;
-  if (rows == LogitRows::last_of_window) {
-    for (std::int64_t window = 1; window <= batch.batch; ++window) {
-      append_logits(pass, window * batch.tokens - 1, 1, out);
-    }
-    return out;
-  }
   std::int64_t const chunk = network_.head.chunk_rows(pass.rows());
   for (std::int64_t first = 0; first < pass.rows(); first += chunk) {
     append_logits(pass, first, std::min(chunk, pass.rows() - first), out);

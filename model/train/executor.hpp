@@ -63,6 +63,10 @@ class Executor final {
   void check(Batch const& batch, bool has_targets) const;
   void forward(Pass const& pass);
   void backward(Pass const& pass);
+  std::vector<double> last_logits(Batch const& batch);
+  /// One window with tokens appended up to a round number of rows. Attention is causal, so they
+  /// change nothing, and a text that grows token by token needs few shapes of products.
+  Batch lengthened(Batch const& window);
   void append_logits(Pass const& pass,
                      std::int64_t first,
                      std::int64_t count,
@@ -75,6 +79,7 @@ class Executor final {
   Arena& arena_;
   Exec exec_;
   Activations<T> activations_;
+  std::vector<std::int32_t> lengthened_ids_;
 };
 
 }  // namespace motley::model

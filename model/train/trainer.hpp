@@ -101,7 +101,10 @@ class Trainer {
 
   [[nodiscard]] virtual TrainProgress progress() const = 0;
   [[nodiscard]] virtual TrainerConfig const& config() const = 0;
+  /// What `predict_memory` said before it was made.
   [[nodiscard]] virtual MemoryTable memory() const = 0;
+  /// The most that was in use of the memory it allocated: the table without process and data.
+  [[nodiscard]] virtual std::size_t peak_bytes() const = 0;
   /// How products are computed, e.g. "oneDNN 2.6.3, bf16 native".
   [[nodiscard]] virtual std::string products() const = 0;
   /// Rate of large matrix products on this device with all threads, in flop/s; takes ~0.3 s.

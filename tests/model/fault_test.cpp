@@ -166,6 +166,40 @@ TEST(MemoryTest, state_has_the_size_of_its_elements) {
   EXPECT_EQ(table.bytes_of("moments"), 8 * parameters);
 }
 
+TEST(MemoryTest, prediction_is_what_a_step_takes) {
+  for (Family const family : {Family::gpt2, Family::llama}) {
+    for (DType const dtype : {DType::fp32, DType::bf16, DType::fp64}) {
+      for (Recompute const recompute : {Recompute::none, Recompute::full}) {
+        for (double const dropout : {0.0, 0.1}) {
+          TrainerConfig config = tiny_config(family, dtype);
+          config.memory.recompute = recompute;
+          config.model.dropout = dropout;
+          config.data_bytes = 1000;
+          Windows const windows{config.model, 2, 3};
+          Batch const batch = windows.all();
+          MemoryTable const table = predict_memory(config);
+          auto const trainer = make_trainer(config, comm::Group{});
+          trainer->train_step({&batch, 1}, windows.valid_tokens());
+          trainer->loss_sum(batch);
+          EXPECT_EQ(trainer->peak_bytes(),
+                    table.total_bytes() - table.bytes_of("process") - table.bytes_of("data"));
+          EXPECT_EQ(table.bytes_of("data"), 1000U);
+        }
+      }
+    }
+  }
+}
+
+TEST(MemoryTest, evaluation_takes_what_is_predicted) {
+  TrainerConfig config = tiny_config(Family::llama, DType::bf16);
+  config.purpose = Purpose::evaluate;
+  Windows const windows{config.model, 2, 3};
+  MemoryTable const table = predict_memory(config);
+  auto const evaluator = make_trainer(config, comm::Group{});
+  evaluator->loss_sum(windows.all());
+  EXPECT_EQ(evaluator->peak_bytes(), table.total_bytes() - table.bytes_of("process"));
+}
+
 TEST(MemoryTest, recomputation_takes_less_for_activations) {
   TrainerConfig config = tiny_config(Family::gpt2, DType::fp32);
   config.model.n_layers = 12;

@@ -211,6 +211,24 @@ TEST(TrainerTest, logits_give_the_loss) {
   }
 }
 
+TEST(TrainerTest, logits_of_a_growing_text_are_those_of_the_whole) {
+  TrainerConfig config = tiny_config(Family::gpt2, DType::fp64);
+  config.model.seq_length = 70;  // longer than a round number of rows
+  Windows const windows{config.model, 1, 3};
+  auto const trainer = make_trainer(config, comm::Group{});
+  std::vector<double> const all = trainer->logits(windows.all(), LogitRows::all);
+  for (std::size_t const tokens : {1U, 5U, 64U, 65U, 70U}) {
+    Batch text = windows.all();
+    text.tokens = static_cast<std::int64_t>(tokens);
+    text.inputs = text.inputs.first(tokens);
+    std::vector<double> const last = trainer->logits(text, LogitRows::last_of_window);
+    ASSERT_EQ(last.size(), 37U);
+    for (std::size_t token = 0; token < 37; ++token) {
+      EXPECT_NEAR(last[token], all[(tokens - 1) * 37 + token], 1e-13);
+    }
+  }
+}
+
 TEST(TrainerTest, later_tokens_do_not_reach_earlier_logits) {
   TrainerConfig const config = tiny_config(Family::gpt2, DType::fp64);
   Windows windows{config.model, 1, 3};

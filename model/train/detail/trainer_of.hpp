@@ -60,6 +60,7 @@ class TrainerOf final : public Trainer {
   [[nodiscard]] TrainProgress progress() const override { return progress_; }
   [[nodiscard]] TrainerConfig const& config() const override { return config_; }
   [[nodiscard]] MemoryTable memory() const override { return memory_; }
+  [[nodiscard]] std::size_t peak_bytes() const override { return arena_.peak_bytes(); }
   [[nodiscard]] std::string products() const override { return engine_.description(); }
   [[nodiscard]] double measured_peak_flop_per_s() override;
 
