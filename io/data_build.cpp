@@ -225,6 +225,7 @@ DatasetDescription describe(BuildOptions const& options, Tokenizer const& tokeni
 
 std::vector<Encoder> make_encoders(Tokenizer const& tokenizer, int threads) {
   std::vector<Encoder> encoders;
+  encoders.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) encoders.emplace_back(tokenizer);
   return encoders;
 }

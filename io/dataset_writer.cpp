@@ -118,7 +118,7 @@ DatasetSummary DatasetWriter::finish() {
   if (document_begin_ < token_count_) end_document();
   if (!token_buffer_.empty()) flush_tokens();
   if (!offset_buffer_.empty()) flush_offsets();
-  DatasetSummary const summary{document_count_, token_count_, entropy_nats(), hash_.finish()};
+  DatasetSummary summary{document_count_, token_count_, entropy_nats(), hash_.finish()};
 
   hdf5::Attributes attributes = file_.attributes();
   attributes.set(format::attr_format, format::version);

@@ -258,7 +258,8 @@ TEST(Hdf5Test, a_variable_length_string_is_read) {
   AttributeHandle const attribute{MOTLEY_HDF5_CHECK(
       subject, H5Acreate2(file.id(), "text", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT))};
   char const* text = "of any length";
-  MOTLEY_HDF5_CHECK(subject, H5Awrite(attribute.get(), type.get(), &text));
+  auto const* const value = static_cast<void const*>(&text);
+  MOTLEY_HDF5_CHECK(subject, H5Awrite(attribute.get(), type.get(), value));
   EXPECT_EQ(file.attributes().get_string("text"), "of any length");
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 std::vector<std::int64_t> epoch_of(SampleOrder const& order, std::uint64_t epoch) {
   std::vector<std::int64_t> samples;
+  samples.reserve(static_cast<std::size_t>(order.count()));
   for (std::int64_t i = 0; i < order.count(); ++i) {
     samples.push_back(order.sample(epoch * static_cast<std::uint64_t>(order.count()) +
                                    static_cast<std::uint64_t>(i)));
@@ -117,6 +118,7 @@ TEST(SampleOrderTest, far_positions_and_huge_data_sets_work) {
 TEST(SampleOrderTest, sequential_order_is_file_order_and_wraps) {
   SampleOrder const order = SampleOrder::sequential(3);
   std::vector<std::int64_t> samples;
+  samples.reserve(7);
   for (std::uint64_t position = 0; position < 7; ++position) {
     samples.push_back(order.sample(position));
   }
