@@ -32,7 +32,7 @@ bool is_one_verified(std::span<detail::CheckpointFolder const> kept,
   report.verify_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (damage.empty()) {
-    std::ofstream{newest / verified_mark};
+    std::ofstream const mark{newest / verified_mark};  // made empty
     return true;
   }
   report.warnings.push_back("checkpoint " + newest.string() + " was read back and is damaged (" +

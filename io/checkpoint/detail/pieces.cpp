@@ -112,6 +112,47 @@ struct Findings {
   std::string trouble;  ///< why it could not be read
 };
 
+/// Adds the record of a tensor, or checks that a further interval of it belongs to the same.
+void add_record(StateKind kind,
+                NamedTensor const& tensor,
+                std::vector<TensorRecord>& records,
+                std::map<std::string, std::size_t>& index) {
+  MOTLEY_VALIDATE(bug,
+                  !tensor.name.empty() && tensor.name != "." &&
+                      tensor.name.find('/') == std::string::npos && tensor.shape.order() > 0 &&
+                      tensor.shape.count() > 0,
+                  "tensor \"" << tensor.name << "\" of shape " << tensor.shape
+                              << " cannot be a data set (it needs elements, and a name without "
+                                 "'/'); this is a bug of motley, please report it");
+  TensorRecord const record = record_of(kind, tensor);
+  auto const [place, is_new] = index.try_emplace(path_of(record), records.size());
+  if (is_new) records.push_back(record);
+  TensorRecord const& first = records[place->second];
+  MOTLEY_VALIDATE(bug,
+                  first.shape == tensor.shape && first.dtype == tensor.dtype,
+                  "two intervals of \"" << place->first
+                                        << "\" differ in shape or dtype (they are parts of one "
+                                           "tensor); this is a bug of motley, please report it");
+}
+
+/// What the findings say against the manifest, one sentence for each damaged tensor.
+std::vector<std::string> damage_of(std::span<TensorRecord const> records,
+                                   std::vector<Findings> const& findings,
+                                   std::vector<bool> const& is_read) {
+  std::vector<std::string> damage;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (!is_read[i]) continue;
+    std::string const name = std::string{"tensor "} + path_of(records[i]) + " of state.h5 ";
+    if (!findings[i].trouble.empty()) {
+      damage.push_back(name + "cannot be read (" + findings[i].trouble + ")");
+    } else if (findings[i].sum != records[i].checksum) {
+      damage.push_back(name + "is damaged (its checksum is " + io::to_hex(findings[i].sum) +
+                       ", the manifest says " + io::to_hex(records[i].checksum) + ")");
+    }
+  }
+  return damage;
+}
+
 }  // namespace
 
 std::vector<TensorRecord> records_of(StateTensors const& state) {
@@ -119,23 +160,7 @@ std::vector<TensorRecord> records_of(StateTensors const& state) {
   std::map<std::string, std::size_t> index;
   for (StateKind const kind : state_kinds) {
     for (NamedTensor const& tensor : state.of(kind)) {
-      TensorRecord const record = record_of(kind, tensor);
-      MOTLEY_VALIDATE(bug,
-                      !tensor.name.empty() && tensor.name != "." &&
-                          tensor.name.find('/') == std::string::npos && tensor.shape.order() > 0 &&
-                          tensor.shape.count() > 0,
-                      "tensor \"" << tensor.name << "\" of shape " << tensor.shape
-                                  << " cannot be a data set (it needs elements, and a name without "
-                                     "'/'); this is a bug of motley, please report it");
-      auto const [place, is_new] = index.try_emplace(path_of(record), records.size());
-      if (is_new) records.push_back(record);
-      TensorRecord const& first = records[place->second];
-      MOTLEY_VALIDATE(bug,
-                      first.shape == tensor.shape && first.dtype == tensor.dtype,
-                      "two intervals of \""
-                          << place->first
-                          << "\" differ in shape or dtype (they are parts of one "
-                             "tensor); this is a bug of motley, please report it");
+      add_record(kind, tensor, records, index);
     }
   }
   for (auto const& [path, tensors] : intervals_of(state)) expect_covered_once(path, tensors);
@@ -202,12 +227,12 @@ std::size_t bytes_of(TensorRecord const& record, Piece const& piece) noexcept {
 void run_parallel(std::int64_t count,
                   int threads,
                   std::function<void(std::int64_t)> const& action) {
-  if (threads <= 0) threads = omp_get_max_threads();
   std::atomic<bool> is_failed{false};
   std::exception_ptr failure;
   std::mutex mutex;
   // OpenMP's threads, since they are spread over the cores already where the run binds threads.
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 1) \
+    num_threads(threads > 0 ? threads : omp_get_max_threads())
   for (std::int64_t i = 0; i < count; ++i) {
     if (is_failed) continue;
     try {
@@ -250,18 +275,7 @@ std::vector<std::string> read_pieces(int descriptor,
   };
   run_parallel(static_cast<std::int64_t>(pieces.size()), threads, read);
 
-  std::vector<std::string> damage;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    std::string const name = std::string{"tensor "} + path_of(records[i]) + " of state.h5 ";
-    if (!is_read[i]) continue;
-    if (!findings[i].trouble.empty()) {
-      damage.push_back(name + "cannot be read (" + findings[i].trouble + ")");
-    } else if (findings[i].sum != records[i].checksum) {
-      damage.push_back(name + "is damaged (its checksum is " + io::to_hex(findings[i].sum) +
-                       ", the manifest says " + io::to_hex(records[i].checksum) + ")");
-    }
-  }
-  return damage;
+  return damage_of(records, findings, is_read);
 }
 
 }  // namespace motley::io::detail

@@ -35,6 +35,7 @@ void set_groups(hdf5::File& file, CheckpointMeta const& meta) {
 
 std::vector<std::int64_t> extents_of(Shape const& shape) {
   std::vector<std::int64_t> extents;
+  extents.reserve(static_cast<std::size_t>(shape.order()));
   for (int dim = 0; dim < shape.order(); ++dim) extents.push_back(shape[dim]);
   return extents;
 }
