@@ -257,7 +257,7 @@ void RunFolder::replace_file(fs::path const& name, std::string_view content) con
   sync_folder(file.parent_path());
 }
 
-void RunFolder::write_last_exit(LastExit exit) const {
+void RunFolder::write_last_exit(LastExit const& exit) const {
   Json json;
   json["code"] = exit.code;
   json["reason"] = exit.reason;

@@ -93,7 +93,7 @@ class RunFolder final {
   void replace_file(std::filesystem::path const& name, std::string_view content) const;
 
   /// replace_file of `last_exit.json`; `time` is filled in.
-  void write_last_exit(LastExit exit) const;
+  void write_last_exit(LastExit const& exit) const;
 
  private:
   class Impl;

@@ -93,6 +93,10 @@ std::int64_t Saver::resume() {
   trainer_.adopt_state(progress_of(report->meta));
   data_.seek(report->meta.next_sample);
   saved_step_ = report->meta.step;
+  for (auto const& later : io::set_aside_checkpoints_after(folder_, report->meta.step)) {
+    MOTLEY_LOG(warning) << "checkpoint of a later step set aside as " << later.string()
+                        << " (it is damaged, or this run went back); delete it if not wanted";
+  }
   MOTLEY_LOG(info) << "resumed from " << report->folder.string() << " at step " << report->meta.step
                    << " (" << report->gb_per_s << " GB/s)";
   return report->meta.step;

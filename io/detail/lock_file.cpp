@@ -205,7 +205,7 @@ LockRecord own_record() {
   if (auto const self = find_process(record.pid)) record.process_start = self->start;
   record.process_space = process_space();
   record.job = environment("SLURM_JOB_ID");
-  record.job_restart = std::atoll(environment("SLURM_RESTART_COUNT").c_str());
+  record.job_restart = std::strtoll(environment("SLURM_RESTART_COUNT").c_str(), nullptr, 10);
   std::random_device random;
   std::array<char, 33> token{};
   std::snprintf(

@@ -12,7 +12,7 @@ namespace motley::kernels::cpu {
 
 /// Most steps of K whose products are summed in registers before they are added to C: a right
 /// panel of this height takes 24 KiB of the first cache.
-inline constexpr std::int64_t most_k_steps = 24576 / (2 * detail::vector_bytes);
+inline constexpr std::int64_t most_k_steps = std::int64_t{24576} / (2 * detail::vector_bytes);
 
 /// Steps of K from one addition to C to the next; depends on K alone, so that sums do too.
 [[nodiscard]] inline std::int64_t k_steps(std::int64_t k) {
@@ -21,7 +21,8 @@ inline constexpr std::int64_t most_k_steps = 24576 / (2 * detail::vector_bytes);
 }
 
 /// Largest tile of C: its left operand (most_k_steps wide) stays in a second cache of 512 KiB.
-inline constexpr std::int64_t max_tile_rows = 96 / detail::register_rows * detail::register_rows;
+inline constexpr std::int64_t max_tile_rows =
+    std::int64_t{96} / detail::register_rows * detail::register_rows;
 inline constexpr std::int64_t max_tile_columns = 1024;
 
 /// How C is cut into tiles.

@@ -154,9 +154,9 @@ struct PortableBackward {
   A const* delta;
   View2<T> dqkv;
 
-  MOTLEY_FUNCTION ScoreGradient<A> score_gradient(AttentionMember const& team,
-                                                  HeadRow const& query,
-                                                  std::int64_t key_token) const {
+  [[nodiscard]] MOTLEY_FUNCTION ScoreGradient<A> score_gradient(AttentionMember const& team,
+                                                                HeadRow const& query,
+                                                                std::int64_t key_token) const {
     std::int64_t const first = query.window * shape.tokens;
     std::int64_t const kv_head = query.head / shape.group();
     std::int64_t const width = shape.head_width;

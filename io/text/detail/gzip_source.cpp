@@ -44,7 +44,7 @@ class GzipSource final : public ByteSource {
     return filled;
   }
 
-  std::int64_t file_position() const override { return gzoffset64(file_.get()); }
+  [[nodiscard]] std::int64_t file_position() const override { return gzoffset64(file_.get()); }
 
  private:
   void check() const {

@@ -56,7 +56,7 @@ class ZstdSource final : public ByteSource {
     return output.pos;
   }
 
-  std::int64_t file_position() const override {
+  [[nodiscard]] std::int64_t file_position() const override {
     return consumed_ - static_cast<std::int64_t>(input_.size - input_.pos);
   }
 
