@@ -87,6 +87,15 @@ void LinearOperator<T>::expect_packed() const {
 }
 
 template <class T>
+void LinearOperator<T>::expect_backward() const {
+  MOTLEY_VALIDATE(bug,
+                  spec_.needs_backward,
+                  "linear operator \"" << spec_.label << "\" was made for forward products only "
+                                       << "(its spec says so); this is a bug of motley, please "
+                                       << "report it");
+}
+
+template <class T>
 void LinearOperator<T>::pack(Exec const& exec, View2<T const> weight) {
   expect_shape(weight, weight_shape());
   backend_->pack(exec, weight);
@@ -125,6 +134,7 @@ void LinearOperator<T>::backward_input(Exec const& exec,
                                        View2<T> dx,
                                        Accumulate accumulate) {
   std::int64_t const rows = row_count(dy);
+  expect_backward();
   expect_rows(rows);
   expect_packed();
   expect_shape(dy, {rows, spec_.out});
@@ -139,6 +149,7 @@ void LinearOperator<T>::backward_weight(Exec const& exec,
                                         View2<A> dweight,
                                         Accumulate accumulate) {
   std::int64_t const rows = row_count(x);
+  expect_backward();
   expect_rows(rows);
   expect_shape(x, {rows, spec_.in});
   expect_shape(dy, {rows, spec_.out});

@@ -99,7 +99,8 @@ class MatmulEngine {
 /// Memory   nothing is allocated except at the first call with a new number of rows
 /// Bits     the same for the same operands, build, CPU type and number of threads; our own products
 ///          do not depend on the number of threads
-/// Throws   Error{bug} if extents disagree, rows exceed `max_rows`, or nothing was packed
+/// Throws   Error{bug} if extents disagree, rows exceed `max_rows`, nothing was packed, or a
+///          gradient is asked of a forward-only operator
 template <class T>
 class LinearOperator {
  public:
@@ -140,6 +141,7 @@ class LinearOperator {
   [[nodiscard]] Shape weight_shape() const;
   void expect_rows(std::int64_t rows) const;
   void expect_packed() const;
+  void expect_backward() const;
 
   LinearSpec spec_;
   bool is_packed_ = false;
